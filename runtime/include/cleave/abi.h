@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define CLEAVE_ABI_MAGIC 0x4556414c43u /* "CLAVE" read from the low byte */
+#define CLEAVE_ABI_MAGIC 0x455641454c43ull /* "CLEAVE" */
 #define CLEAVE_ABI_VERSION 1
 
 typedef struct CleaveContext CleaveContext;
