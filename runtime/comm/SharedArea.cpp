@@ -127,17 +127,27 @@ Status SharedArea::failure() const {
 }
 
 std::string SharedArea::lastOf(int64_t r) const {
-  RankControl &rc = rank(r);
-  if (rc.state.load() == RankState::absent)
-    return "not started";
-  int64_t id = rc.comm.load(std::memory_order_acquire);
-  if (id == kNoComm)
-    return "no communication yet";
-  std::string text = describe(*commOf(id));
-  if (!rc.inside.load())
-    return text + ", passed";
-  int32_t other = rc.waitingFor.load();
-  return other < 0 ? text : text + concat(", waiting for rank ", other);
+  constexpr int kMaxHops = 4;
+  std::string text;
+  for (int hop = 0; hop <= kMaxHops; ++hop) {
+    RankControl &rc = rank(r);
+    int64_t id = rc.comm.load(std::memory_order_acquire);
+    if (rc.state.load() == RankState::absent)
+      return text + "not started";
+    if (id == kNoComm)
+      return text + "no communication yet";
+    text += describe(*commOf(id));
+    if (!rc.inside.load())
+      return text + ", passed";
+    int32_t other = rc.waitingFor.load();
+    if (other < 0)
+      return text;
+    text += concat(", waiting for rank ", other);
+    r = other;
+    if (hop < kMaxHops)
+      text += ", whose last: ";
+  }
+  return text;
 }
 
 uint64_t programIdentity(const CleaveProgram &program) {

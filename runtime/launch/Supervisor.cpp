@@ -99,7 +99,10 @@ void Supervisor::ended(int64_t rank, int waitStatus) {
 
 void Supervisor::checkStopped(int64_t rank) {
   Child &child = children[rank];
-  if (child.stoppedSince == 0 || now() - child.stoppedSince < timeout)
+  // A rank that waits for this one knows more, and reports at the deadline:
+  // leave it the time to.
+  if (child.stoppedSince == 0 ||
+      now() - child.stoppedSince < timeout + kGraceSeconds)
     return;
   char seconds[32];
   std::snprintf(seconds, sizeof(seconds), "%g", timeout);
