@@ -60,8 +60,8 @@ inline double measure(double batchSeconds, const std::function<void()> &once,
   };
   batch(3);
   double guess = batch(3);
-  int64_t count = agree(
-      std::clamp<int64_t>(int64_t(batchSeconds / guess), 3, 20000));
+  int64_t count =
+      agree(std::clamp<int64_t>(int64_t(batchSeconds / guess), 3, 20000));
   std::vector<double> seconds;
   for (int i = 0; i < kBatches; ++i)
     seconds.push_back(batch(count));

@@ -44,8 +44,12 @@ std::vector<Case> makeCases(const bench::Selection &selection, int64_t n,
         if (kinds[k] == CLEAVE_ALL_GATHER)
           count /= n; // `bytes` is the gathered value
         uint32_t dtype = d == 0 ? CLEAVE_F32 : CLEAVE_BF16;
-        Case c{bench::kKinds[k], bench::kDtypes[d], bytes,
-               makeComm(kinds[k], dtype, axes, count),
+        CleaveComm comm = makeComm(kinds[k], dtype, axes, count);
+        if (kinds[k] == CLEAVE_ALL_TO_ALL) { // n blocks, as MPI has them
+          comm.dim0 = n;
+          comm.dim1 = count / n;
+        }
+        Case c{bench::kKinds[k], bench::kDtypes[d], bytes, comm,
                makeComm(CLEAVE_RECV, dtype, axes, count)};
         c.comm.peer = 1;
         c.back.peer = -1;
@@ -137,9 +141,8 @@ int main(int argc, char **argv) {
       SharedArea::create(program, SharedArea::Kind::processes, &area);
   if (status.ok()) {
     Supervisor supervisor(*area, 60);
-    status = supervisor.start([&](int64_t rank) {
-      return runRank(selection, *area, cases, rank);
-    });
+    status = supervisor.start(
+        [&](int64_t rank) { return runRank(selection, *area, cases, rank); });
     if (status.ok())
       status = supervisor.join();
   }
