@@ -6,6 +6,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 #include <unistd.h>
 
 using namespace llvm;
@@ -248,9 +249,11 @@ std::vector<std::string> builtinMachineNames() {
 
 static std::string unknownMachine(StringRef name) {
   std::vector<std::string> names = builtinMachineNames();
-  stable_sort(names, [&](const std::string &a, const std::string &b) {
-    return StringRef(a).edit_distance_insensitive(name) <
-           StringRef(b).edit_distance_insensitive(name);
+  llvm::sort(names, [&](const std::string &a, const std::string &b) {
+    auto distance = [&](StringRef known) {
+      return std::pair(known.edit_distance_insensitive(name), known);
+    };
+    return distance(a) < distance(b);
   });
   std::string text;
   raw_string_ostream os(text);
@@ -376,32 +379,26 @@ double Topology::seconds(Collective kind, ArrayRef<AxisRef> axes,
 
 double Topology::seconds(Collective kind, ArrayRef<Part> parts,
                          int64_t wire) const {
-  // A ring over several tiers crosses the slow one only between neighbourhoods:
-  // with 2 nodes of 8, 15 steps are 1 network hop and 14 nvlink hops.
+  // Rounds double the ranks that have met, so that one collective over two axes
+  // is never slower than one over each: 3 rounds over 8 ranks, 1 more over 2
+  // nodes. The bytes are those of a ring at the pace of its slowest link.
   unsigned slowest = 0;
-  for (const Part &part : parts)
+  double latency = 0;
+  for (const Part &part : parts) {
     slowest = std::max(slowest, part.tier);
-  const Tier &link = ourMachine.tiers[slowest];
-  double hops = 0;
-  int64_t outer = 1;
-  for (unsigned tier = slowest + 1; tier-- > 0;) {
-    int64_t n = 1;
-    for (const Part &part : parts)
-      if (part.tier == tier)
-        n *= part.digits.size;
-    hops += outer * (n - 1) * ourMachine.tiers[tier].latency;
-    outer *= n;
+    latency += std::log2(part.digits.size) * ourMachine.tiers[part.tier].latency;
   }
+  const Tier &link = ourMachine.tiers[slowest];
   if (kind == Collective::AllReduce)
-    hops *= 2;
+    latency *= 2;
   if (kind == Collective::Permute)
-    hops = link.latency;
-  return ourMachine.overhead + hops + wire / link.bandwidth;
+    latency = link.latency;
+  return ourMachine.overhead + latency + wire / link.bandwidth;
 }
 
 double Topology::exchangeSeconds(unsigned tier, int64_t peers,
                                  int64_t wire) const {
-  return ourMachine.overhead + peers * ourMachine.tiers[tier].latency +
+  return ourMachine.overhead + std::log2(1 + peers) * ourMachine.tiers[tier].latency +
          wire / ourMachine.tiers[tier].bandwidth;
 }
 

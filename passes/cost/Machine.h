@@ -1,8 +1,8 @@
 //===- Machine.h - What the ranks run on and how they are linked -*- C++ -*-===//
 // A machine is a device (memory, arithmetic, memory bandwidth) and a list of
 // tiers: the links between ranks from the nearest to the farthest. A tier is an
-// alpha-beta link: a hop takes `latency` and a rank moves `bandwidth` bytes a
-// second over it. Consecutive ranks are neighbours: tier i joins the ranks that
+// alpha-beta link: a round takes `latency` and a rank moves `bandwidth` bytes a
+// second over it; n ranks need log2(n) rounds. Consecutive ranks are neighbours: tier i joins the ranks that
 // lie in the same run of `ranks` ranks, so the innermost mesh axes use the
 // fastest tier that holds them.
 //
@@ -25,7 +25,7 @@ struct Tier {
   std::string name;
   /// Ranks in one neighbourhood; 0 means any number (the last tier only).
   int64_t ranks = 0;
-  /// Seconds of one hop.
+  /// Seconds of one round.
   double latency = 0;
   /// Bytes a second that one rank sends while it receives as many.
   double bandwidth = 1;

@@ -44,7 +44,9 @@ ReshardStep Emitter::stepFor(const Move &move) {
   ReshardStep step;
   step.kind = move.step;
   step.localBefore = local;
-  if (problem.tensorDims.empty())
+  if (move.step == ReshardKind::AllReduce ||
+      move.step == ReshardKind::Permute ||
+      move.step == ReshardKind::MakePartial)
     return step;
   step.dim = problem.tensorDims[move.dim];
   step.concatDim = problem.tensorDims[move.concatDim];
@@ -63,7 +65,8 @@ void Emitter::finish(ReshardStep step, SmallVector<int64_t, 4> after,
   step.tier = problem.topology.tierOf(step.axes);
   step.seconds = problem.topology.seconds(kind, step.axes, step.wireBytes);
   step.localAfter = after;
-  step.outBlock = after.empty() ? 0 : after[step.dim];
+  if (step.dimSize > 0)
+    step.outBlock = after[step.dim];
   local = std::move(after);
   plan.steps.push_back(std::move(step));
 }
