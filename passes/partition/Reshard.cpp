@@ -1,10 +1,10 @@
 //===- Reshard.cpp - The cheapest way from one sharding to another --------===//
 // How a plan is chosen. The search first takes the fastest plan. On small
 // tensors, where a step costs more than its bytes, that can be a gather where
-// moving axes would do; a model is planned once and run at many sizes, and
-// users count on few bytes, so such a plan gives way to the fastest one among
-// those with the fewest bytes. Axes are cut at the cuts of both ends first, and
-// once more at their prime factors where that could help.
+// moving axes would do. Users count on few bytes, so such a plan gives way to the
+// fastest among those with the fewest bytes (with uneven dims a step counts as
+// some bytes, since more steps can always save a few). Axes are cut at the cuts of both ends first, and
+// once more at the sizes of each other where that could help.
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Reshard.h"
 #include "passes/partition/ReshardState.h"
@@ -30,7 +30,7 @@ StringRef reshardName(ReshardKind kind) {
 
 /// States that one search looks at before it takes the best plan so far.
 static constexpr unsigned kStateLimit = 3000;
-/// More atoms than this are not cut into primes.
+/// More atoms than this are too many to cut finely.
 static constexpr size_t kFineAtomLimit = 8;
 
 static unsigned numCommunications(const ReshardPlan &plan) {
@@ -38,22 +38,15 @@ static unsigned numCommunications(const ReshardPlan &plan) {
                   [](const ReshardStep &step) { return step.communicates(); });
 }
 
-/// Whether something is gathered only to be cut again.
-static bool gathersAndCuts(const ReshardPlan &plan) {
-  bool gathered = false;
-  for (const ReshardStep &step : plan.steps) {
-    gathered |= step.kind == ReshardKind::AllGather;
-    if (gathered && (step.kind == ReshardKind::Slice ||
-                     step.kind == ReshardKind::AllToAll))
-      return true;
-  }
-  return false;
-}
-
-/// Whether one of several steps might be saved or made smaller.
+/// Whether another plan might take fewer steps or bytes: not for one
+/// communication after which nothing is cut away.
 static bool mayImprove(const ReshardPlan &plan) {
-  if (gathersAndCuts(plan))
-    return true;
+  bool communicated = false;
+  for (const ReshardStep &step : plan.steps) {
+    if (communicated && step.kind == ReshardKind::Slice)
+      return true;
+    communicated |= step.communicates();
+  }
   return numCommunications(plan) > 1;
 }
 
@@ -72,11 +65,10 @@ public:
     if (!mayImprove(fastest))
       return fastest;
     ReshardPlan smallest = best(Objective::Bytes);
-    // Uneven blocks can always save a few bytes by more steps; that is not
-    // worth a step unless it saves much.
-    bool uneven = is_contained(coarse.irregular, true);
-    int64_t allowed = smallest.wireBytes + (uneven ? smallest.wireBytes / 2 : 0);
-    return fastest.wireBytes <= allowed ? fastest : smallest;
+    auto bytes = [&](const ReshardPlan &plan) {
+      return plan.wireBytes + numCommunications(plan) * coarse.stepBytes;
+    };
+    return bytes(fastest) <= bytes(smallest) ? fastest : smallest;
   }
 
 private:
@@ -89,7 +81,8 @@ private:
     fine.objective = objective;
     ReshardPlan other = emit(fine, search(fine, kStateLimit));
     auto cost = [&](const ReshardPlan &plan) {
-      double bytes = plan.wireBytes;
+      double bytes =
+          plan.wireBytes + numCommunications(plan) * coarse.stepBytes;
       return objective == Objective::Seconds
                  ? std::tuple(plan.seconds, bytes, plan.steps.size())
                  : std::tuple(bytes, plan.seconds, plan.steps.size());

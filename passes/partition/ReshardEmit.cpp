@@ -18,6 +18,7 @@ private:
   void resize(unsigned dim, int64_t block);
   void finish(ReshardStep step, SmallVector<int64_t, 4> after,
               Collective kind);
+  void join(Collective kind);
   ReshardStep stepFor(const Move &move);
   void slice(const State &from, const State &to, const Move &move);
   void gather(const State &from, const State &to, const Move &move);
@@ -69,6 +70,38 @@ void Emitter::finish(ReshardStep step, SmallVector<int64_t, 4> after,
     step.outBlock = after[step.dim];
   local = std::move(after);
   plan.steps.push_back(std::move(step));
+  if (plan.steps.size() > 1)
+    join(kind);
+}
+
+/// Makes the last two steps one where one over both groups does the same and
+/// is no slower (over two tiers, two steps can be faster).
+void Emitter::join(Collective kind) {
+  ReshardStep &first = plan.steps.end()[-2], &second = plan.steps.back();
+  if (first.kind != second.kind || first.dim != second.dim ||
+      first.concatDim != second.concatDim ||
+      first.reduction != second.reduction || kind == Collective::Permute ||
+      kind == Collective::AllToAll)
+    return;
+  ReshardStep both = first;
+  // What is gathered first is the minor part of what is gathered.
+  bool isGather = kind == Collective::AllGather;
+  both.axes = isGather ? second.axes : first.axes;
+  append_range(both.axes, isGather ? first.axes : second.axes);
+  both.axes = kind == Collective::AllReduce ? normalizeAxisSet(both.axes)
+                                            : mergeAxes(both.axes);
+  both.localAfter = second.localAfter;
+  both.outBlock = second.outBlock;
+  int64_t bytes = bytesOf(isGather ? both.localAfter : both.localBefore,
+                          problem.elementBytes);
+  both.wireBytes = Topology::wireBytes(kind, axesSize(both.axes), bytes);
+  both.tier = std::max(first.tier, second.tier);
+  both.seconds = problem.topology.seconds(kind, both.axes, both.wireBytes);
+  if (both.wireBytes > first.wireBytes + second.wireBytes ||
+      both.seconds > first.seconds + second.seconds)
+    return;
+  plan.steps.pop_back();
+  plan.steps.back() = std::move(both);
 }
 
 /// Pads or trims; undoes a resize just before it rather than adding one.

@@ -75,13 +75,19 @@ SmallVector<AtomList, 8> Expander::runs(AtomSet set) const {
   for (Atom atom = 0; atom < problem.atoms.size(); ++atom)
     if (set & bit(atom))
       result.push_back({atom});
+  if (problem.generous)
+    for (Atom major = 0; major < problem.atoms.size(); ++major)
+      for (Atom minor = 0; minor < problem.atoms.size(); ++minor)
+        if ((set & bit(major)) && (set & bit(minor)) &&
+            !(problem.atoms[major].conflicts & bit(minor)))
+          result.push_back({major, minor});
   for (unsigned dim = 0; dim < ahead.numDims(); ++dim) {
     ArrayRef<Atom> axes = ahead.axes(dim);
     for (size_t begin = 0; begin < axes.size(); ++begin)
       for (size_t end = begin + 1; end <= axes.size(); ++end) {
         if (!(set & bit(axes[end - 1])))
           break;
-        if (end - begin > 1)
+        if (end - begin > (problem.generous ? 2 : 1))
           result.push_back(AtomList(axes.slice(begin, end - begin)));
       }
   }

@@ -111,6 +111,11 @@ private:
   Cost permuteAtLeast;
   std::optional<std::pair<unsigned, unsigned>> meeting;
   unsigned numSettled = 0;
+  int64_t localBytes[2] = {0, 0};
+  /// Of the fastest link.
+  double bandwidth = 0;
+  double overhead = 0;
+  bool uneven = false;
 };
 
 } // namespace
@@ -144,7 +149,12 @@ static SmallVector<int64_t, 12> signature(const Problem &problem,
 
 void Search::reach(unsigned side, State state, Cost cost, int parent,
                    Move move) {
-  if (cost >= best)
+  // What a rank lacks it must still receive (or have received before).
+  int64_t lacks = side == 0 ? localBytes[1] - problem.localBytes(state)
+                            : problem.localBytes(state) - localBytes[0];
+  if (cost >= best ||
+      (lacks > 0 && !uneven &&
+       cost + problem.makeCost(overhead + lacks / bandwidth, lacks) >= best))
     return;
   Side &mine = sides[side];
   auto [it, isNew] = mine.known.try_emplace(state, mine.nodes.size());
@@ -230,7 +240,13 @@ Path Search::run() {
   double hop = machine.tiers.front().latency;
   for (const Tier &tier : machine.tiers)
     hop = std::min(hop, tier.latency);
-  permuteAtLeast = problem.makeCost(machine.overhead + hop, 0);
+  overhead = machine.overhead;
+  uneven = is_contained(problem.irregular, true);
+  for (unsigned end : {0, 1})
+    localBytes[end] = problem.localBytes(problem.ends[end]);
+  for (const Tier &tier : machine.tiers)
+    bandwidth = std::max(bandwidth, tier.bandwidth);
+  permuteAtLeast = problem.makeCost(machine.overhead + hop, 1);
   // `best` must be reachable by an equal path of the search, so that equal
   // costs are settled in one way.
   best.second += 1;
