@@ -3,7 +3,8 @@
 // tensors, where a step costs more than its bytes, that can be a gather where
 // moving axes would do. Users count on few bytes, so such a plan gives way to the
 // fastest among those with the fewest bytes (with uneven dims a step counts as
-// some bytes, since more steps can always save a few). Axes are cut at the cuts of both ends first, and
+// some bytes, since more steps can always save a few). A single collective after
+// which nothing is cut away is never split to save bytes. Axes are cut at the cuts of both ends first, and
 // once more at the sizes of each other where that could help.
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Reshard.h"

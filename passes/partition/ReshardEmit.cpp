@@ -199,6 +199,8 @@ void Emitter::realign(const State &from, const State &to, const Move &move) {
   step.outBlock = to.block[move.dim];
   Exchange worst = problem.exchange(move.dim, source, step.inBlock, target,
                                     step.outBlock);
+  if (worst.local)
+    return resize(move.dim, step.outBlock);
   int64_t rest = bytesOf(local, problem.elementBytes) / step.inBlock;
   step.wireBytes = worst.elements * rest;
   step.tier = std::max(problem.topology.tierOf(step.source),

@@ -82,6 +82,8 @@ struct Cost {
 struct Exchange {
   int64_t elements = 0;
   int64_t peers = 0;
+  /// Whether every rank keeps what it has where it has it.
+  bool local = true;
 };
 
 enum class Objective : uint8_t { Seconds, Bytes };
