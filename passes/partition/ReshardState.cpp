@@ -280,7 +280,7 @@ Problem::Problem(const Topology &topology, ArrayRef<int64_t> shape,
   }
   // Uneven blocks can save a few bytes by more and more steps.
   if (is_contained(irregular, true))
-    stepBytes = std::max(localBytes(ends[0]), localBytes(ends[1])) / 4;
+    stepBytes = std::max(localBytes(ends[0]), localBytes(ends[1])) / 8;
 }
 
 int64_t Problem::product(ArrayRef<Atom> list) const {
