@@ -1,11 +1,12 @@
 //===- Reshard.cpp - The cheapest way from one sharding to another --------===//
 // How a plan is chosen. The search first takes the fastest plan. On small
 // tensors, where a step costs more than its bytes, that can be a gather where
-// moving axes would do. Users count on few bytes, so such a plan gives way to the
-// fastest among those with the fewest bytes (with uneven dims a step counts as
-// some bytes, since more steps can always save a few). A single collective after
-// which nothing is cut away is never split to save bytes. Axes are cut at the cuts of both ends first, and
-// once more at the sizes of each other where that could help.
+// moving axes would do. Users count on few bytes, so such a plan gives way to
+// the fastest among those with the fewest bytes (with uneven dims a step counts
+// as some bytes, since more steps can always save a few). A single collective
+// after which nothing is cut away is never split to save bytes. Axes are cut at
+// the cuts of both ends first, and once more at the sizes of each other where
+// that could help.
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Reshard.h"
 #include "passes/partition/ReshardState.h"
@@ -20,8 +21,9 @@ using namespace reshard;
 
 StringRef reshardName(ReshardKind kind) {
   static constexpr StringLiteral kNames[] = {
-      "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute",
-      "realign",    "slice",      "pad",            "trim",       "make_partial"};
+      "all_reduce", "all_gather",  "reduce_scatter", "all_to_all",
+      "permute",    "realign",     "slice",          "pad",
+      "trim",       "make_partial"};
   return kNames[static_cast<unsigned>(kind)];
 }
 
@@ -106,8 +108,7 @@ static ReshardPlan resizeEmpty(ArrayRef<int64_t> shape, const Sharding &from,
     if (local[dim] == wanted[dim])
       continue;
     ReshardStep step;
-    step.kind =
-        local[dim] < wanted[dim] ? ReshardKind::Pad : ReshardKind::Trim;
+    step.kind = local[dim] < wanted[dim] ? ReshardKind::Pad : ReshardKind::Trim;
     step.dim = dim;
     step.dimSize = shape[dim];
     step.localBefore = local;
@@ -169,8 +170,7 @@ static void appendKey(SmallVectorImpl<int64_t> &key, const Sharding &sharding) {
   for (const DimSharding &dim : sharding.dims)
     appendKey(key, dim.axes);
   appendKey(key, sharding.partial);
-  key.push_back(sharding.partial.empty() ? 0
-                                         : static_cast<int>(sharding.kind));
+  key.push_back(sharding.partial.empty() ? 0 : static_cast<int>(sharding.kind));
 }
 
 const ReshardPlan &Resharder::plan(ArrayRef<int64_t> shape,
@@ -186,8 +186,7 @@ const ReshardPlan &Resharder::plan(ArrayRef<int64_t> shape,
   appendKey(key, target);
   auto [it, isNew] = cache->plans.try_emplace(key);
   if (isNew)
-    it->second =
-        makePlan(cache->topology, shape, elementBytes, source, target);
+    it->second = makePlan(cache->topology, shape, elementBytes, source, target);
   return it->second;
 }
 

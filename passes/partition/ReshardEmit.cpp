@@ -16,8 +16,7 @@ public:
 private:
   void emit(const State &from, const State &to, const Move &move);
   void resize(unsigned dim, int64_t block);
-  void finish(ReshardStep step, SmallVector<int64_t, 4> after,
-              Collective kind);
+  void finish(ReshardStep step, SmallVector<int64_t, 4> after, Collective kind);
   void join(Collective kind);
   ReshardStep stepFor(const Move &move);
   void slice(const State &from, const State &to, const Move &move);
@@ -109,8 +108,8 @@ void Emitter::resize(unsigned dim, int64_t block) {
   unsigned tensorDim = problem.tensorDims[dim];
   if (!plan.steps.empty()) {
     ReshardStep &last = plan.steps.back();
-    bool resized = last.kind == ReshardKind::Trim ||
-                   last.kind == ReshardKind::Pad;
+    bool resized =
+        last.kind == ReshardKind::Trim || last.kind == ReshardKind::Pad;
     if (resized && last.dim == tensorDim && last.outBlock != block) {
       local = last.localBefore;
       plan.steps.pop_back();
@@ -118,8 +117,8 @@ void Emitter::resize(unsigned dim, int64_t block) {
   }
   if (local[tensorDim] == block)
     return;
-  ReshardStep step = stepFor({Move::Kind::Step, ReshardKind::Pad,
-                              static_cast<uint8_t>(dim), 0, 0});
+  ReshardStep step = stepFor(
+      {Move::Kind::Step, ReshardKind::Pad, static_cast<uint8_t>(dim), 0, 0});
   step.kind = local[tensorDim] < block ? ReshardKind::Pad : ReshardKind::Trim;
   step.outBlock = local[tensorDim] = block;
   step.localAfter = local;
@@ -197,16 +196,16 @@ void Emitter::realign(const State &from, const State &to, const Move &move) {
   step.axes = problem.refs(target);
   step.inBlock = from.block[move.dim];
   step.outBlock = to.block[move.dim];
-  Exchange worst = problem.exchange(move.dim, source, step.inBlock, target,
-                                    step.outBlock);
+  Exchange worst =
+      problem.exchange(move.dim, source, step.inBlock, target, step.outBlock);
   if (worst.local)
     return resize(move.dim, step.outBlock);
   int64_t rest = bytesOf(local, problem.elementBytes) / step.inBlock;
   step.wireBytes = worst.elements * rest;
   step.tier = std::max(problem.topology.tierOf(step.source),
                        problem.topology.tierOf(step.axes));
-  step.seconds = problem.topology.exchangeSeconds(step.tier, worst.peers,
-                                                  step.wireBytes);
+  step.seconds =
+      problem.topology.exchangeSeconds(step.tier, worst.peers, step.wireBytes);
   local[step.dim] = step.outBlock;
   step.localAfter = local;
   plan.steps.push_back(std::move(step));

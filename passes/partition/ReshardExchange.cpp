@@ -106,9 +106,8 @@ int64_t Members::withSource(int64_t member, int64_t source) const {
   return member;
 }
 
-Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from,
-                           int64_t fromBlock, ArrayRef<Atom> to,
-                           int64_t toBlock) {
+Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from, int64_t fromBlock,
+                           ArrayRef<Atom> to, int64_t toBlock) {
   SmallVector<int64_t, 16> key = {dim, fromBlock, toBlock,
                                   static_cast<int64_t>(from.size())};
   append_range(key, from);

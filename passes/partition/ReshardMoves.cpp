@@ -169,8 +169,8 @@ void Expander::moveAxes(unsigned from) {
                   static_cast<uint8_t>(forwards ? to : from),
                   static_cast<uint8_t>(forwards ? from : to),
                   forwards ? extent : state.block[from] * n};
-        Cost cost = problem.cost(Collective::AllToAll, run,
-                                 bytesWith(to, extent));
+        Cost cost =
+            problem.cost(Collective::AllToAll, run, bytesWith(to, extent));
         found(extended(base, to, run, extent / n), move, cost);
       }
     }
@@ -256,11 +256,11 @@ void Expander::unscatter() {
       State next = shortened(dim, count);
       next.partial |= setOf(run);
       next.kind = source.kind;
-      found(next,
-            {Move::Kind::Step, ReshardKind::ReduceScatter,
-             static_cast<uint8_t>(dim), 0, extent},
-            problem.cost(Collective::ReduceScatter, run,
-                         bytesWith(dim, extent)));
+      found(
+          next,
+          {Move::Kind::Step, ReshardKind::ReduceScatter,
+           static_cast<uint8_t>(dim), 0, extent},
+          problem.cost(Collective::ReduceScatter, run, bytesWith(dim, extent)));
     }
   }
 }
@@ -336,10 +336,10 @@ void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
                                          state.block[dim], axes, block)
                   : problem.exchangeCost(state, dim, axes, block,
                                          state.axes(dim), state.block[dim]);
-  found(next,
-        {Move::Kind::Step, ReshardKind::Realign, static_cast<uint8_t>(dim), 0,
-         0},
-        cost);
+  found(
+      next,
+      {Move::Kind::Step, ReshardKind::Realign, static_cast<uint8_t>(dim), 0, 0},
+      cost);
 }
 
 /// The same digits cut otherwise: nothing moves.
@@ -350,8 +350,8 @@ void Expander::respell() {
         ArrayRef<Atom> here = back ? spelling.other : spelling.one;
         ArrayRef<Atom> there = back ? spelling.one : spelling.other;
         AtomList axes(state.axes(dim));
-        auto *at = std::search(axes.begin(), axes.end(), here.begin(),
-                               here.end());
+        auto *at =
+            std::search(axes.begin(), axes.end(), here.begin(), here.end());
         if (at == axes.end())
           continue;
         size_t begin = at - axes.begin();

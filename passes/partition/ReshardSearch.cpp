@@ -326,11 +326,10 @@ Path Search::gatherAndCut() {
     gathered.block[dim] = extent;
     next.setAxes(dim, {});
     next.block[dim] = problem.sizes[dim];
-    add({Move::Kind::Step, ReshardKind::AllGather, static_cast<uint8_t>(dim),
-         0, extent},
+    add({Move::Kind::Step, ReshardKind::AllGather, static_cast<uint8_t>(dim), 0,
+         extent},
         next,
-        problem.cost(Collective::AllGather, run,
-                     problem.localBytes(gathered)));
+        problem.cost(Collective::AllGather, run, problem.localBytes(gathered)));
   }
   for (unsigned dim = 0; dim < state.numDims(); ++dim) {
     if (state.axes(dim) == goal.axes(dim))

@@ -251,8 +251,7 @@ Problem::Problem(const Topology &topology, ArrayRef<int64_t> shape,
         (generous && shape[d] > 1))
       tensorDims.push_back(d);
   // A dim to scatter over, when an all-reduce may be done tier by tier.
-  if (tensorDims.empty() && tiered && !shape.empty() &&
-      !from.partial.empty())
+  if (tensorDims.empty() && tiered && !shape.empty() && !from.partial.empty())
     tensorDims.push_back(std::max_element(shape.begin(), shape.end()) -
                          shape.begin());
   for (unsigned d = 0; d < shape.size(); ++d)
@@ -274,8 +273,7 @@ Problem::Problem(const Topology &topology, ArrayRef<int64_t> shape,
   for (unsigned d = 0; d < sizes.size(); ++d) {
     AtomSet mine = setOf(ends[0].axes(d)), room = this->room(mine) | mine;
     bool respelled = (setOf(ends[1].axes(d)) & ~room) != 0;
-    irregular.push_back(respelled ||
-                        sizes[d] % product(ends[0].axes(d)) != 0 ||
+    irregular.push_back(respelled || sizes[d] % product(ends[0].axes(d)) != 0 ||
                         sizes[d] % product(ends[1].axes(d)) != 0);
   }
   // Uneven blocks can save a few bytes by more and more steps.
@@ -333,8 +331,7 @@ Cost Problem::makeCost(double seconds, int64_t wire) const {
 
 Cost Problem::localCost() const { return makeCost(0, 0); }
 
-Cost Problem::cost(Collective kind, ArrayRef<Atom> group,
-                   int64_t bytes) const {
+Cost Problem::cost(Collective kind, ArrayRef<Atom> group, int64_t bytes) const {
   SmallVector<Topology::Part, 6> parts;
   for (Atom atom : group)
     parts.push_back({atoms[atom].tier, atoms[atom].ref});

@@ -134,8 +134,7 @@ struct Problem {
                     int64_t toBlock);
 
 private:
-  void makeAtoms(const Sharding &from, const Sharding &to, bool fine,
-                 bool all);
+  void makeAtoms(const Sharding &from, const Sharding &to, bool fine, bool all);
   void makeConflicts();
   State makeState(const Sharding &sharding) const;
   AtomList atomsOf(llvm::ArrayRef<AxisRef> axes) const;

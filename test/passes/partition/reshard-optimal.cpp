@@ -106,10 +106,9 @@ private:
 } // namespace
 
 void BruteForce::makeArrangements() {
-  for (const Sharding &sharding :
-       allShardings(shape.size(), digits,
-                    withPartial ? std::optional(ReductionKind::Sum)
-                                : std::nullopt))
+  for (const Sharding &sharding : allShardings(
+           shape.size(), digits,
+           withPartial ? std::optional(ReductionKind::Sum) : std::nullopt))
     arrangements.push_back(layoutOf(sharding));
 }
 
@@ -211,8 +210,7 @@ void BruteForce::reduce(const Layout &at, Found found) {
         padded.block[dim] = extent;
         llvm::append_range(scattered.dims[dim], run);
         scattered.block[dim] = extent / n;
-        found(scattered,
-              price(Collective::ReduceScatter, run, bytes(padded)));
+        found(scattered, price(Collective::ReduceScatter, run, bytes(padded)));
       }
   }
   if (!withPartial)
@@ -412,11 +410,11 @@ Mesh makeMesh(llvm::ArrayRef<int64_t> sizes) {
 
 /// The plan of each pair must be the fastest of all, unless that moves more
 /// bytes than needed; then the fastest of those with the fewest bytes. For
-/// uneven dims, where the rule weighs bytes against steps, only how often a plan
-/// is neither the fastest nor the smallest is counted.
+/// uneven dims, where the rule weighs bytes against steps, only how often a
+/// plan is neither the fastest nor the smallest is counted.
 int checkOptimal(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
-                        llvm::ArrayRef<AxisRef> digits, bool withPartial,
-                        const Machine &machine = cpuLocalMachine()) {
+                 llvm::ArrayRef<AxisRef> digits, bool withPartial,
+                 const Machine &machine = cpuLocalMachine()) {
   BruteForce brute(mesh, machine, shape, digits, withPartial);
   Resharder resharder(mesh, machine);
   int worse = 0;
@@ -434,9 +432,8 @@ int checkOptimal(const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
       bool isFast = plan.seconds <= fast.seconds * (1 + 1e-9);
       bool isSmall = plan.wireBytes <= small.bytes;
       // One collective after which nothing is cut away is left alone.
-      bool isSingle =
-          plan.steps.size() == 1 ||
-          (plan.steps.size() == 2 && !plan.steps[0].communicates());
+      bool isSingle = plan.steps.size() == 1 ||
+                      (plan.steps.size() == 2 && !plan.steps[0].communicates());
       if (isFast && isSingle)
         continue;
       bool isFastSmall = isSmall && plan.seconds <= small.seconds * (1 + 1e-9);

@@ -76,8 +76,7 @@ TEST(Reshard, PartialMatricesOfEveryKind) {
 
 TEST(Reshard, FromOnePartialKindToAnother) {
   Mesh mesh = makeMesh({2, 3});
-  runPairs(mesh, {5, 6},
-           allShardings(2, wholeAxes(mesh), ReductionKind::Sum),
+  runPairs(mesh, {5, 6}, allShardings(2, wholeAxes(mesh), ReductionKind::Sum),
            allShardings(2, wholeAxes(mesh), ReductionKind::Max));
 }
 
@@ -141,8 +140,7 @@ TEST(Reshard, AxesOfSizeOneChangeNothing) {
 }
 
 /// A random sharding over digits of the mesh; axes may be cut in two.
-Sharding randomSharding(std::mt19937 &random, const Mesh &mesh,
-                        unsigned rank) {
+Sharding randomSharding(std::mt19937 &random, const Mesh &mesh, unsigned rank) {
   auto draw = [&](int64_t n) { return int64_t(random() % n); };
   Sharding sharding = Sharding::whole(rank, false);
   AxisList digits;
