@@ -32,7 +32,7 @@ StringRef reshardName(ReshardKind kind) {
 //===----------------------------------------------------------------------===//
 
 /// States that one search looks at before it takes the best plan so far.
-static constexpr unsigned kStateLimit = 3000;
+static constexpr unsigned kStateLimit = 1500;
 /// More atoms than this are too many to cut finely.
 static constexpr size_t kFineAtomLimit = 8;
 

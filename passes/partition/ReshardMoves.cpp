@@ -318,6 +318,8 @@ void Expander::realign(unsigned dim) {
   }
 }
 
+static constexpr int64_t kManyRanks = 512;
+
 void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
   int64_t n = problem.product(axes), size = problem.sizes[dim];
   block = std::min(block, size);
@@ -325,6 +327,15 @@ void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
     return;
   AtomSet others = state.used() & ~setOf(state.axes(dim));
   if (setOf(axes) & ~problem.room(others))
+    return;
+  // To count what a realign of thousands of ranks moves takes a while: there
+  // only the one that reaches the end ahead is tried.
+  AtomList group(state.axes(dim));
+  for (Atom atom : axes)
+    if (!is_contained(group, atom))
+      group.push_back(atom);
+  if (problem.product(group) > kManyRanks &&
+      (axes != ahead.axes(dim) || block != ahead.block[dim]))
     return;
   State next = state;
   next.setAxes(dim, axes);

@@ -101,6 +101,7 @@ private:
   void meetByPermute(unsigned side, unsigned node);
   bool done();
   Path gatherAndCut();
+  std::optional<Path> cutAndPermute();
   Path trace() const;
 
   Problem &problem;
@@ -235,6 +236,9 @@ bool Search::done() {
 
 Path Search::run() {
   Path fallback = gatherAndCut();
+  if (std::optional<Path> other = cutAndPermute())
+    if (other->cost < fallback.cost)
+      fallback = std::move(*other);
   best = fallback.cost;
   const Machine &machine = problem.topology.machine();
   double hop = machine.tiers.front().latency;
@@ -348,6 +352,76 @@ Path Search::gatherAndCut() {
     add({Move::Kind::Step, ReshardKind::MakePartial, 0, 0, 0}, next,
         problem.localCost());
   }
+  return path;
+}
+
+/// Even dims: gathers until every dim has a divisor of the goal's number of
+/// blocks, cuts by whatever axes are free, and permutes.
+std::optional<Path> Search::cutAndPermute() {
+  const State &goal = problem.ends[1];
+  State state = problem.ends[0];
+  if (is_contained(problem.irregular, true) || state.partial)
+    return std::nullopt;
+  Path path;
+  auto add = [&](ReshardKind kind, unsigned dim, int64_t extent, State next,
+                 Cost cost) {
+    path.states.push_back(next);
+    path.moves.push_back(
+        {Move::Kind::Step, kind, static_cast<uint8_t>(dim), 0, extent});
+    path.cost = path.cost + cost;
+    state = std::move(next);
+  };
+  path.states.push_back(state);
+  path.moves.push_back({});
+  for (unsigned dim = 0; dim < state.numDims(); ++dim) {
+    int64_t wanted = problem.product(goal.axes(dim));
+    AtomList axes(state.axes(dim)), run;
+    while (wanted % problem.product(axes) != 0)
+      run.insert(run.begin(), axes.pop_back_val());
+    if (run.empty())
+      continue;
+    State next = state;
+    next.setAxes(dim, axes);
+    next.block[dim] *= problem.product(run);
+    int64_t extent = next.block[dim];
+    int64_t bytes = problem.localBytes(next);
+    add(ReshardKind::AllGather, dim, extent, std::move(next),
+        problem.cost(Collective::AllGather, run, bytes));
+  }
+  for (unsigned dim = 0; dim < state.numDims(); ++dim) {
+    int64_t rest =
+        problem.product(goal.axes(dim)) / problem.product(state.axes(dim));
+    State next = state;
+    AtomList axes(state.axes(dim));
+    for (Atom atom = 0; atom < problem.atoms.size() && rest > 1; ++atom) {
+      int64_t size = problem.atoms[atom].ref.size;
+      if (rest % size != 0 || !(problem.room(next.used()) & bit(atom)))
+        continue;
+      axes.push_back(atom);
+      next.setAxes(dim, axes);
+      rest /= size;
+    }
+    if (rest > 1)
+      return std::nullopt;
+    if (axes.size() == state.axes(dim).size())
+      continue;
+    int64_t extent = state.block[dim];
+    next.block[dim] = goal.block[dim];
+    add(ReshardKind::Slice, dim, extent, std::move(next), problem.localCost());
+  }
+  State whole = goal;
+  whole.partial = 0;
+  whole.kind = ReductionKind::Sum;
+  if (!(state == whole)) {
+    std::optional<PermuteAxes> axes = permuteBetween(problem, state, whole);
+    if (!axes || state.block != whole.block)
+      return std::nullopt;
+    int64_t bytes = problem.localBytes(state);
+    add(ReshardKind::Permute, 0, 0, whole,
+        problem.cost(Collective::Permute, axes->source, bytes));
+  }
+  if (goal.partial)
+    add(ReshardKind::MakePartial, 0, 0, goal, problem.localCost());
   return path;
 }
 
