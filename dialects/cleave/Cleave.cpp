@@ -151,6 +151,13 @@ static LogicalResult verifyEdgeAttribute(Operation *op, NamedAttribute attr,
                     << " must be a #cleave.sharding, got " << attr.getValue();
     return verifySharding(emit, op, sharding, type, what);
   }
+  if (name == kGlobalTypeAttr) {
+    auto global = dyn_cast<TypeAttr>(attr.getValue());
+    if (global && isa<RankedTensorType>(global.getValue()))
+      return success();
+    return emit() << "'cleave.global_type' of " << what
+                  << " must be a tensor type, got " << attr.getValue();
+  }
   bool known = name == kStateAttr || (isArgument && name == kWeightAttr);
   if (!known)
     return emit() << what << " has the unknown attribute '" << name

@@ -25,6 +25,9 @@ namespace cleave {
 inline constexpr llvm::StringLiteral kShardingAttr = "cleave.sharding";
 inline constexpr llvm::StringLiteral kWeightAttr = "cleave.weight";
 inline constexpr llvm::StringLiteral kStateAttr = "cleave.state";
+/// On arguments and results of partitioned functions: the type of the whole
+/// tensor, whose block the argument is, as `cleave.sharding` says.
+inline constexpr llvm::StringLiteral kGlobalTypeAttr = "cleave.global_type";
 
 /// The plain mesh behind the attribute; `name` is its symbol.
 Mesh toMesh(MeshAttr attr, llvm::StringRef name);
