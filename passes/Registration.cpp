@@ -2,6 +2,7 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
+#include "dialects/dispatch/Dispatch.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -11,7 +12,7 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<CleaveDialect, comm::CommDialect>();
+  registry.insert<CleaveDialect, comm::CommDialect, dispatch::DispatchDialect>();
 }
 
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
