@@ -3,6 +3,7 @@
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "passes/dispatch/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -18,4 +19,8 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
+  registerCleaveDispatchPasses();
+  mlir::PassPipelineRegistration<>(
+      "cleave-dispatch", "The phase dispatch: from blocks to kernels",
+      buildDispatchPipeline);
 }

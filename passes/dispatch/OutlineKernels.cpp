@@ -79,10 +79,7 @@ void Outliner::findResults() {
   for (Operation *op : group.ops)
     for (Value result : op->getResults())
       if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            Operation *inBlock = block.findAncestorOpInBlock(*user);
-            return !members.contains(inBlock) &&
-                   (inBlock != user || !isCheapProducer(user) ||
-                    !user->use_empty());
+            return !members.contains(block.findAncestorOpInBlock(*user));
           }))
         results.push_back(result);
 }
@@ -147,9 +144,15 @@ void Outliner::replaceByCall(func::FuncOp kernel) {
       b, results.empty() ? group.ops.back()->getLoc() : results.back().getLoc(),
       kernel.getSymName(), inputs.getArrayRef(), dests);
   for (auto [old, fresh] : llvm::zip(results, call.getResults()))
-    old.replaceAllUsesWith(fresh);
+    old.replaceUsesWithIf(fresh, [&, old = old](OpOperand &use) {
+      // Kernels still repeat a cheap producer that others need as a buffer.
+      Operation *user = use.getOwner();
+      return !isCheapProducer(old.getDefiningOp()) ||
+             user->getBlock() != &block || !isKernelOp(user);
+    });
   for (Operation *op : llvm::reverse(group.ops))
-    op->erase();
+    if (op->use_empty())
+      op->erase();
 }
 
 void Outliner::run() {
