@@ -4,6 +4,7 @@
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
 #include "passes/dispatch/Passes.h"
+#include "passes/memory/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -20,6 +21,7 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
   registerCleaveDispatchPasses();
+  registerCleaveMemoryPasses();
   mlir::PassPipelineRegistration<>(
       "cleave-dispatch", "The phase dispatch: from blocks to kernels",
       buildDispatchPipeline);
