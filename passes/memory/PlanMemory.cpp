@@ -22,6 +22,11 @@ using namespace cleave;
 namespace {
 struct PlanMemory : cleave::impl::PlanMemoryBase<PlanMemory> {
   using Base::Base;
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    // Kernels are lowered to see how large their temporaries are.
+    kernels::registerKernelDialects(registry);
+  }
   void runOnOperation() override;
 };
 
