@@ -4,6 +4,7 @@
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
 #include "passes/dispatch/Passes.h"
+#include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -22,6 +23,7 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   mlir::registerAllPasses();
   registerCleaveDispatchPasses();
   registerCleaveMemoryPasses();
+  registerCleaveLowerPasses();
   mlir::PassPipelineRegistration<>(
       "cleave-dispatch", "The phase dispatch: from blocks to kernels",
       buildDispatchPipeline);

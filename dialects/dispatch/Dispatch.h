@@ -25,7 +25,11 @@ inline constexpr llvm::StringLiteral kFrameAttr = "dispatch.frame";
 inline constexpr llvm::StringLiteral kScratchAttr = "dispatch.scratch";
 inline constexpr llvm::StringLiteral kScratchBytesAttr =
     "dispatch.scratch_bytes";
+/// On kernels: the symbol in the object; equal kernels have the same.
+inline constexpr llvm::StringLiteral kSymbolAttr = "dispatch.symbol";
 inline constexpr llvm::StringLiteral kTiesAttr = "dispatch.ties";
+/// On arguments and results of entries: what users call them.
+inline constexpr llvm::StringLiteral kNameAttr = "dispatch.name";
 /// On arguments that hold a weight in another layout: the key of the layout.
 inline constexpr llvm::StringLiteral kPackedAttr = "dispatch.packed";
 /// On the function that packs the weights.

@@ -4,6 +4,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NameEdges : Pass<"cleave-name-edges", "mlir::ModuleOp"> {
+  let summary = "Keep the names of an entry's arguments and results";
+  let description = [{
+    Sets `dispatch.name` from the location of the argument or of the returned
+    value, or `argN` and `resN`; an attribute that is there already stays.
+  }];
+  let dependentDialects = ["cleave::dispatch::DispatchDialect"];
+}
+
 def PrepareKernels : Pass<"cleave-prepare-kernels", "mlir::ModuleOp"> {
   let summary = "Bring ops into the few forms that kernels are made of";
   let description = [{

@@ -56,6 +56,8 @@ void VerifyDispatched::runOnOperation() {
 }
 
 void cleave::buildDispatchPipeline(OpPassManager &pm) {
+  // Before values change their producers.
+  pm.addPass(createNameEdges());
   // Folds what the partition left: zero-trip slices, unused coordinates.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createPrepareKernels());
