@@ -612,7 +612,7 @@ struct ConstantRule
       }
       value = comm::SliceOp::create(
           b, local.loc, withDim(whole, i, local.blockSize(dim[0])), value,
-          static_cast<uint64_t>(i), local.meshName,
+          static_cast<uint64_t>(i), local.meshName.getValue(),
           toAxesAttr(op->getContext(), local.mesh,
                      local.factorAxes[dim[0]]),
           local.cause);
