@@ -36,9 +36,17 @@ double estimateReshardBytes(const Sharding &from, const Sharding &to,
 /// Remembers the answers of `cost`.
 ReshardCost cached(ReshardCost cost);
 
-/// Distributes the axes of tensor `tensor` over its factors. An axis that a
-/// major factor doesn't divide, and all after it, belong to no factor.
-/// [8]{a4} with factors 2, 4 gives a:(1)2 and a:(2)2.
+/// The axes of one dim, by its factors.
+struct DimFactorAxes {
+  llvm::SmallVector<AxisList, 2> axes;
+  /// An axis that a major factor doesn't divide, and all after it.
+  AxisList rest;
+};
+DimFactorAxes projectDim(const ShardingRule &rule,
+                         llvm::ArrayRef<unsigned> factors,
+                         llvm::ArrayRef<AxisRef> axes);
+
+/// Distributes the axes of tensor `tensor` over its factors; [8]{a4} with factors 2, 4 gives a:(1)2 and a:(2)2.
 FactorAxes factorAxesOf(const ShardingRule &rule, unsigned tensor,
                         const Sharding &sharding);
 
@@ -46,6 +54,10 @@ FactorAxes factorAxesOf(const ShardingRule &rule, unsigned tensor,
 /// and for results, partial over the axes of reduction factors it lacks.
 Sharding impliedSharding(const ShardingRule &rule, unsigned tensor,
                          llvm::ArrayRef<AxisList> axes, const Mesh &mesh);
+
+/// Whether the op can be computed with `factor` cut at all: not if it needs
+/// replication, nor if it is the diagonal of a tensor.
+bool isCuttable(const ShardingRule &rule, unsigned factor);
 
 /// Whether the op can be computed at `axes`: no axis twice, nothing on
 /// need-replication factors, blocks coincide in every compound dim.
