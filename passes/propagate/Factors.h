@@ -13,7 +13,7 @@
 #ifndef CLEAVE_PASSES_PROPAGATE_FACTORS_H
 #define CLEAVE_PASSES_PROPAGATE_FACTORS_H
 
-#include "passes/propagate/ShardingRule.h"
+#include "dialects/sharding/ShardingRule.h"
 #include <functional>
 
 namespace cleave {

@@ -11,7 +11,7 @@
 #ifndef CLEAVE_PASSES_PROPAGATE_PROPAGATION_H
 #define CLEAVE_PASSES_PROPAGATE_PROPAGATION_H
 
-#include "passes/propagate/ShardingRule.h"
+#include "dialects/sharding/ShardingRule.h"
 #include <string>
 #include <vector>
 

@@ -1,0 +1,20 @@
+//===- Registration.cpp - All dialects, models and passes -----------------===//
+#include "passes/Registration.h"
+#include "dialects/cleave/Cleave.h"
+#include "dialects/comm/Comm.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+
+void cleave::registerDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  mlir::registerAllToLLVMIRTranslations(registry);
+  registry.insert<CleaveDialect, comm::CommDialect>();
+}
+
+void cleave::registerEverything(mlir::DialectRegistry &registry) {
+  registerDialects(registry);
+  mlir::registerAllPasses();
+}
