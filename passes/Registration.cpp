@@ -2,6 +2,7 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
+#include "passes/Passes.h"
 #include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -20,4 +21,5 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
+  registerCleavePasses();
 }
