@@ -3,6 +3,7 @@
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -22,4 +23,5 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
   registerCleavePasses();
+  registerPipelines();
 }
