@@ -130,8 +130,8 @@ Visitor::Wish Visitor::wishOf(unsigned factor) {
     if (axes.empty())
       continue;
     PrefixComparison cut = comparePrefix(wish.axes, axes);
-    if (sources.empty() || (!disagree && cut.restA.empty() &&
-                            !cut.restB.empty())) {
+    if (sources.empty() ||
+        (!disagree && cut.restA.empty() && !cut.restB.empty())) {
       wish.axes = axes;
       wish.source = place;
     } else if (!cut.restA.empty() && !cut.restB.empty()) {
@@ -280,8 +280,7 @@ void Visitor::order(llvm::SmallVectorImpl<unsigned> &factors) {
     return std::make_tuple(wish.bytes, -cls(wish.source.tensor).bytes,
                            -axesSize(wish.axes), wish.source.tensor, f);
   };
-  llvm::sort(factors,
-             [&](unsigned a, unsigned b) { return key(a) < key(b); });
+  llvm::sort(factors, [&](unsigned a, unsigned b) { return key(a) < key(b); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,8 +325,8 @@ void Visitor::record(const Wish &wish, const FactorPlace &place, AxisList axes,
     if (here && llvm::any_of(other.axes, [&](AxisRef ref) {
           return overlaps(decision.axes, ref);
         }))
-      decision.losers.push_back({state.valueOf(op, other.source.tensor),
-                                 other.axes, other.bytes});
+      decision.losers.push_back(
+          {state.valueOf(op, other.source.tensor), other.axes, other.bytes});
   }
   if (!decision.losers.empty())
     decision.bytes = wish.bytes;

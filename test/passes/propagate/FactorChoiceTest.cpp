@@ -95,8 +95,7 @@ TEST(FactorChoice, ReduceLeavesPartial) {
 }
 
 TEST(FactorChoice, ReduceTwoDimsWithSubAxes) {
-  Choice both("abc->c", {{2, 64, 13}, {13}},
-              {"{x:(2)2}{y,x:(1)2}{}", "{}"});
+  Choice both("abc->c", {{2, 64, 13}, {13}}, {"{x:(2)2}{y,x:(1)2}{}", "{}"});
   EXPECT_EQ(both.run(), "{x:(2)2}{y,x:(1)2}{} -> {} partial=sum{x,y}");
 }
 
