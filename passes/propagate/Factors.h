@@ -15,6 +15,7 @@
 
 #include "dialects/sharding/ShardingRule.h"
 #include <functional>
+#include <memory>
 
 namespace cleave {
 
@@ -85,10 +86,29 @@ struct FactorChoice {
 
 /// Chooses the axes of each factor that move the fewest bytes; among equals,
 /// those that cut the computation most. `tensors`: operands, then results.
+/// The op is not cut along `reserved`: axes of partial operands that pass it.
 FactorChoice chooseFactorAxes(const ShardingRule &rule,
                               llvm::ArrayRef<PlacedTensor> tensors,
                               const Mesh &mesh,
-                              const ReshardCost &cost = estimateReshardBytes);
+                              const ReshardCost &cost = estimateReshardBytes,
+                              llvm::ArrayRef<AxisRef> reserved = {});
+
+/// Remembers its choices: equal layers ask the same again and again.
+class FactorChooser {
+public:
+  explicit FactorChooser(const Mesh &mesh,
+                         ReshardCost cost = estimateReshardBytes);
+  ~FactorChooser();
+  const FactorChoice &choose(const ShardingRule &rule,
+                             llvm::ArrayRef<PlacedTensor> tensors,
+                             llvm::ArrayRef<AxisRef> reserved = {});
+
+private:
+  struct Memory;
+  const Mesh &mesh;
+  ReshardCost cost;
+  std::unique_ptr<Memory> memory;
+};
 
 } // namespace cleave
 

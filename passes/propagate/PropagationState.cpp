@@ -111,6 +111,7 @@ void PropagationState::makeClasses() {
   std::iota(leader.begin(), leader.end(), 0);
   joinGroups(leader);
   classOf.resize(leader.size());
+  classes.reserve(leader.size());
   for (unsigned v = 0; v < leader.size(); ++v) {
     unsigned root = find(leader, v);
     if (root == v) {
@@ -286,6 +287,7 @@ static AxisList finalAxes(llvm::ArrayRef<AxisRef> written,
 }
 
 PropagationResult PropagationState::finish() {
+  result.shardings.reserve(problem.values.size());
   for (auto [v, value] : llvm::enumerate(problem.values)) {
     const ClassState &cls = classes[classOf[v]];
     Sharding sharding = value.initial;

@@ -155,6 +155,36 @@ TEST(FactorChoice, CheapOperandsFollow) {
   EXPECT_EQ(add.choice.bytes, 0);
 }
 
+// A partial operand passes along y, so the op itself is not cut along y.
+TEST(FactorChoice, ReservedAxesAreNotUsed) {
+  Choice add("ij,ij->ij", {{16, 16}, {16, 16}, {16, 16}},
+             {"{x}{y}", "{x}{y}", "{x}{y}"});
+  FactorChoice choice =
+      chooseFactorAxes(add.rule, add.tensors, add.mesh, estimateReshardBytes,
+                       {add.mesh.whole(1)});
+  EXPECT_EQ(print(add.mesh, choice.results[0]), "{x}{}");
+}
+
+TEST(FactorChoice, ChooserRemembers) {
+  unsigned asked = 0;
+  Choice c("ik,kj->ij", {{8, 32}, {32, 16}, {8, 16}},
+           {"{x}{y}", "{y}{}", "{x}{}"});
+  FactorChooser chooser(c.mesh, [&](const Sharding &from, const Sharding &to,
+                                    llvm::ArrayRef<int64_t> shape,
+                                    int64_t elementBytes) {
+    ++asked;
+    return estimateReshardBytes(from, to, shape, elementBytes);
+  });
+  double bytes = chooser.choose(c.rule, c.tensors).bytes;
+  EXPECT_EQ(bytes, 32);
+  unsigned first = asked;
+  EXPECT_EQ(chooser.choose(c.rule, c.tensors).bytes, bytes);
+  EXPECT_EQ(asked, first);
+  c.tensors[2].sharding = parseSharding(c.mesh, 2, "{x,y}{}");
+  EXPECT_EQ(chooser.choose(c.rule, c.tensors).bytes, 16);
+  EXPECT_GT(asked, first);
+}
+
 // [8]{a6} is not the blocks of [2,4]: only its first half is shared.
 TEST(FactorChoice, CompoundDimsOnlyWhereBlocksCoincide) {
   Choice split("(ij)->ij", {{8}, {2, 4}}, {"{a}", "{a:(1)2}{a:(2)3}"}, "a6");

@@ -368,8 +368,7 @@ TEST(PartialPlacement, LargeProgramsAreFast) {
   double start = cpuSeconds();
   PartialResult result = placePartials(g.problem);
   double seconds = cpuSeconds() - start;
-  std::printf("%zu ops: %.1f ms\n", g.problem.ops.size(),
-              seconds * 1e3);
+  std::printf("%zu ops: %.1f ms\n", g.problem.ops.size(), seconds * 1e3);
   EXPECT_GT(result.bytes, 0);
   EXPECT_LT(seconds, 0.5);
 }
