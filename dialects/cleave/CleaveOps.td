@@ -61,7 +61,7 @@ def Cleave_BarrierOp : Cleave_Op<"barrier", [
   let summary = "stop to propagation";
   let description = [{
     Lets shardings pass only from operand to result (FORWARD), only from result
-    to operand (BACKWARD), or not at all (NONE).
+    to operand (BACKWARD), not at all (NONE), or both ways (BOTH).
 
     Example:
     ```mlir
@@ -72,7 +72,7 @@ def Cleave_BarrierOp : Cleave_Op<"barrier", [
                        Cleave_Direction:$allowed_direction);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $input `allowed_direction` `=` $allowed_direction attr-dict
+    $input `allowed_direction` `` `=` `` $allowed_direction attr-dict
     `:` type($result)
   }];
 }
@@ -93,7 +93,7 @@ def Cleave_GroupOp : Cleave_Op<"group", []> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$group_id);
   let assemblyFormat = [{
-    $input `group_id` `=` $group_id attr-dict `:` type($input)
+    $input `group_id` `` `=` `` $group_id attr-dict `:` type($input)
   }];
   let hasVerifier = 1;
 }
