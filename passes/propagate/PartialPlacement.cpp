@@ -1,0 +1,2 @@
+#include "passes/propagate/PartialPlacement.h"
+namespace cleave { }
