@@ -2,6 +2,8 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -20,4 +22,6 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
+  registerCleavePasses();
+  registerPipelines();
 }

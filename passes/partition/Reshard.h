@@ -44,7 +44,7 @@ struct ReshardStep {
   /// k sends to the one whose index over `axes` is k (Permute; a bijection).
   AxisList source;
   ReductionKind reduction = ReductionKind::Sum;
-  /// Local extent of `dim` before and after.
+  /// Local extent of `dim` before and after; 0 in steps without a dim.
   int64_t inBlock = 0, outBlock = 0;
   /// Global size of `dim` (Realign: inSize and outSize of the ABI).
   int64_t dimSize = 0;

@@ -1,29 +1,33 @@
 //===- FactorChoice.cpp - At which factor axes an op is computed ----------===//
-// A local search. It starts from what each tensor says and from what all agree
-// on, and then changes one factor at a time (which takes the axes away from
-// the others) as long as that moves fewer bytes. The work is polynomial: a few
-// starts, and per round one try for each factor and each list of axes seen.
+// Where the axes around an op can be distributed over its factors in a few
+// hundred ways, all are tried. Otherwise a local search starts from what each
+// tensor says and from what all agree on, and moves one axis or one list of
+// axes to another factor as long as that saves bytes; the number of tries is
+// bounded. A try is given up as soon as it costs more than the best known.
 #include "passes/propagate/AxisLists.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 namespace cleave {
 namespace {
 
-/// How many of the starts are refined, and how often over all factors.
+/// Up to this many distributions are tried one by one.
+constexpr double kMaxAll = 250;
+/// How many starts are refined, and with how many tries each.
 constexpr unsigned kRefinedStarts = 4;
-constexpr unsigned kMaxRounds = 8;
+constexpr unsigned kMaxTries = 1000;
 
 struct Score {
-  double bytes = 0;
+  double bytes = std::numeric_limits<double>::infinity();
   /// By how much the computation is cut, for equal bytes.
   double shards = 1;
   bool betterThan(const Score &other) const {
-    double slack = 1e-9 * (bytes + other.bytes) + 1e-9;
-    if (bytes < other.bytes - slack || bytes > other.bytes + slack)
-      return bytes < other.bytes;
-    return shards > other.shards;
+    if (bytes == other.bytes || std::abs(bytes - other.bytes) <= slack())
+      return shards > other.shards;
+    return bytes < other.bytes;
   }
+  double slack() const { return 1e-9 * bytes + 1e-9; }
 };
 
 struct Plan {
@@ -35,17 +39,21 @@ class Search {
 public:
   Search(const ShardingRule &rule, llvm::ArrayRef<PlacedTensor> tensors,
          const Mesh &mesh, const ReshardCost &cost)
-      : rule(rule), tensors(tensors), mesh(mesh), cost(cost),
-        memo(tensors.size()) {}
+      : rule(rule), tensors(tensors), mesh(mesh), cost(cost) {}
   Plan run();
 
 private:
   void collectLists();
-  Plan makePlan(FactorAxes axes);
-  double tensorBytes(unsigned t, llvm::ArrayRef<AxisList> axes);
+  void collectAtoms();
+  Score scoreOf(llvm::ArrayRef<AxisList> axes, double bound) const;
+  double tensorBytes(unsigned t, llvm::ArrayRef<AxisList> axes) const;
+  bool tryAxes(FactorAxes axes, Plan &best);
   FactorAxes agreement() const;
+  double numDistributions() const;
+  void tryAll(size_t atom, FactorAxes &axes, Plan &best);
   void refine(Plan &plan);
-  bool improve(Plan &plan, unsigned factor);
+  bool moveLists(Plan &plan, unsigned factor);
+  bool moveAtoms(Plan &plan, unsigned factor);
   bool fits(unsigned factor, llvm::ArrayRef<AxisRef> list) const {
     return axesSize(list) <= std::max<int64_t>(1, rule.factors[factor].size);
   }
@@ -56,129 +64,203 @@ private:
   const ReshardCost &cost;
   /// What each tensor says.
   llvm::SmallVector<FactorAxes, 4> given;
-  /// Per factor, each prefix of each list that a tensor has for it.
-  std::vector<llvm::SmallVector<AxisList, 4>> own;
-  /// Each list that stands anywhere; it may move to another factor.
-  llvm::SmallVector<AxisList, 8> all;
-  /// Answers of `cost` for each tensor.
-  std::vector<std::vector<std::pair<Sharding, double>>> memo;
+  /// Factors that may be cut.
+  llvm::SmallVector<unsigned, 6> cuttable;
+  /// Each list that stands anywhere.
+  llvm::SmallVector<AxisList, 8> lists;
+  /// All axes in them, cut so that any two are equal or disjoint.
+  AxisList atoms;
+  unsigned tries = 0;
 };
 } // namespace
 
-template <typename List> static void addUnique(List &lists, AxisList axes) {
-  if (!llvm::is_contained(lists, axes))
-    lists.push_back(std::move(axes));
-}
+//===----------------------------------------------------------------------===//
+// What is there
+//===----------------------------------------------------------------------===//
 
 void Search::collectLists() {
-  own.resize(rule.factors.size());
+  auto add = [&](const AxisList &axes) {
+    if (!axes.empty() && !llvm::is_contained(lists, axes))
+      lists.push_back(axes);
+  };
   for (auto [t, tensor] : llvm::enumerate(tensors)) {
     given.push_back(factorAxesOf(rule, t, tensor.sharding));
-    for (auto [f, list] : llvm::enumerate(given.back()))
-      for (size_t n = 1; n <= list.size(); ++n)
-        addUnique(own[f], {list.begin(), list.begin() + n});
-    for (const DimSharding &dim : tensor.sharding.dims)
-      if (!dim.axes.empty())
-        addUnique(all, dim.axes);
     for (const AxisList &list : given.back())
-      if (!list.empty())
-        addUnique(all, list);
+      add(list);
+    for (const DimSharding &dim : tensor.sharding.dims)
+      add(mergeAxes(dim.axes));
   }
+  for (unsigned f = 0; f < rule.factors.size(); ++f)
+    if (isCuttable(rule, f))
+      cuttable.push_back(f);
 }
 
-double Search::tensorBytes(unsigned t, llvm::ArrayRef<AxisList> axes) {
-  const PlacedTensor &tensor = tensors[t];
-  bool isOperand = t < rule.operands.size();
-  if (isOperand && tensor.cheap)
-    return 0;
-  Sharding implied = impliedSharding(rule, t, axes, mesh);
-  for (auto &[sharding, bytes] : memo[t])
-    if (sharding == implied)
-      return bytes;
-  double bytes = isOperand ? cost(tensor.sharding, implied, tensor.shape,
-                                  tensor.elementBytes)
-                           : cost(implied, tensor.sharding, tensor.shape,
-                                  tensor.elementBytes);
-  memo[t].emplace_back(std::move(implied), bytes);
-  return bytes;
-}
-
-Plan Search::makePlan(FactorAxes axes) {
-  Plan plan;
-  makeComputable(rule, axes);
-  for (unsigned t = 0; t < tensors.size(); ++t)
-    plan.score.bytes += tensorBytes(t, axes);
-  for (const AxisList &list : axes)
-    plan.score.shards *= static_cast<double>(axesSize(list));
-  plan.axes = std::move(axes);
-  return plan;
+void Search::collectAtoms() {
+  for (const AxisList &list : lists) {
+    AxisList more = list;
+    alignAxes(atoms, more);
+    for (AxisRef ref : more)
+      if (ref.size > 1 && !llvm::is_contained(atoms, ref))
+        atoms.push_back(ref);
+  }
+  llvm::sort(atoms);
 }
 
 /// Per factor, the longest list that some tensor has.
 FactorAxes Search::agreement() const {
   FactorAxes axes(rule.factors.size());
-  for (const FactorAxes &lists : given)
-    for (auto [best, list] : llvm::zip_equal(axes, lists))
+  for (const FactorAxes &known : given)
+    for (auto [best, list] : llvm::zip_equal(axes, known))
       if (axesSize(list) > axesSize(best))
         best = list;
   return axes;
 }
 
-bool Search::improve(Plan &plan, unsigned factor) {
-  llvm::SmallVector<AxisList, 16> lists;
-  lists.emplace_back();
-  for (const AxisList &list : own[factor])
-    addUnique(lists, list);
-  for (const AxisList &list : all) {
-    if (fits(factor, list))
-      addUnique(lists, list);
+//===----------------------------------------------------------------------===//
+// Score
+//===----------------------------------------------------------------------===//
+
+double Search::tensorBytes(unsigned t, llvm::ArrayRef<AxisList> axes) const {
+  const PlacedTensor &tensor = tensors[t];
+  bool isOperand = t < rule.operands.size();
+  if (isOperand && tensor.cheap)
+    return 0;
+  Sharding at = impliedSharding(rule, t, axes, mesh);
+  return isOperand
+             ? cost(tensor.sharding, at, tensor.shape, tensor.elementBytes)
+             : cost(at, tensor.sharding, tensor.shape, tensor.elementBytes);
+}
+
+Score Search::scoreOf(llvm::ArrayRef<AxisList> axes, double bound) const {
+  Score score;
+  score.bytes = 0;
+  for (unsigned t = 0; t < tensors.size() && score.bytes <= bound; ++t)
+    score.bytes += tensorBytes(t, axes);
+  for (const AxisList &list : axes)
+    score.shards *= static_cast<double>(axesSize(list));
+  return score;
+}
+
+bool Search::tryAxes(FactorAxes axes, Plan &best) {
+  ++tries;
+  for (AxisList &list : axes)
+    list = mergeAxes(list);
+  makeComputable(rule, axes);
+  Score score = scoreOf(axes, best.score.bytes + best.score.slack());
+  if (!score.betterThan(best.score))
+    return false;
+  best = {std::move(axes), score};
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+double Search::numDistributions() const {
+  double count = 1;
+  for (size_t i = 0; i < atoms.size(); ++i)
+    count *= static_cast<double>(cuttable.size() + 1 + i);
+  return count;
+}
+
+/// Puts the atoms from `atom` on anywhere, or nowhere.
+void Search::tryAll(size_t atom, FactorAxes &axes, Plan &best) {
+  if (atom == atoms.size()) {
+    tryAxes(axes, best);
+    return;
+  }
+  tryAll(atom + 1, axes, best);
+  for (unsigned f : cuttable) {
+    AxisList &list = axes[f];
+    for (size_t at = 0; at <= list.size(); ++at) {
+      list.insert(list.begin() + at, atoms[atom]);
+      if (fits(f, list) || list.size() == 1)
+        tryAll(atom + 1, axes, best);
+      list.erase(list.begin() + at);
+    }
+  }
+}
+
+/// Gives `factor` another list, whole, as a prefix or as a tail.
+bool Search::moveLists(Plan &plan, unsigned factor) {
+  bool improved = false;
+  auto give = [&](llvm::ArrayRef<AxisRef> list) {
+    FactorAxes axes = plan.axes;
+    for (auto [f, other] : llvm::enumerate(axes))
+      other = f == factor ? AxisList(list.begin(), list.end())
+                          : freePrefix(other, list);
+    improved |= tryAxes(std::move(axes), plan);
+  };
+  give({});
+  for (const AxisList &list : lists) {
+    for (size_t n = 1; n <= list.size(); ++n)
+      give(llvm::ArrayRef(list).take_front(n));
     AxisList longer = plan.axes[factor];
     llvm::append_range(longer, freePrefix(list, longer));
-    longer = mergeAxes(longer);
     if (fits(factor, longer))
-      addUnique(lists, longer);
-  }
-  bool improved = false;
-  FactorAxes before = plan.axes;
-  for (const AxisList &list : lists) {
-    FactorAxes axes = before;
-    for (auto [f, other] : llvm::enumerate(axes))
-      other = f == factor ? list : freePrefix(other, list);
-    Plan changed = makePlan(std::move(axes));
-    if (!changed.score.betterThan(plan.score))
-      continue;
-    plan = std::move(changed);
-    improved = true;
+      give(longer);
   }
   return improved;
 }
 
+static void removeAtom(AxisList &list, AxisRef atom) {
+  AxisList cut{atom};
+  alignAxes(list, cut);
+  llvm::erase_if(list, [&](AxisRef ref) { return overlaps(ref, atom); });
+}
+
+/// Moves one axis to the front or the end of what `factor` has, or away.
+bool Search::moveAtoms(Plan &plan, unsigned factor) {
+  bool improved = false;
+  for (AxisRef atom : atoms)
+    for (unsigned where = 0; where < 3; ++where) {
+      FactorAxes axes = plan.axes;
+      for (AxisList &list : axes)
+        removeAtom(list, atom);
+      AxisList &list = axes[factor];
+      if (where < 2)
+        list.insert(where == 0 ? list.begin() : list.end(), atom);
+      if (fits(factor, list) || list.size() == 1)
+        improved |= tryAxes(std::move(axes), plan);
+    }
+  return improved;
+}
+
 void Search::refine(Plan &plan) {
-  for (unsigned round = 0; round < kMaxRounds; ++round) {
-    bool improved = false;
-    for (unsigned f = 0; f < rule.factors.size(); ++f)
-      if (isCuttable(rule, f))
-        improved |= improve(plan, f);
-    if (!improved)
-      return;
+  tries = 0;
+  bool improved = true;
+  while (improved && tries < kMaxTries) {
+    improved = false;
+    for (unsigned f : cuttable) {
+      improved |= moveLists(plan, f);
+      improved |= moveAtoms(plan, f);
+    }
   }
 }
 
 Plan Search::run() {
   collectLists();
-  llvm::SmallVector<Plan, 4> plans;
-  plans.push_back(makePlan(agreement()));
-  if (plans.front().score.bytes == 0 || all.empty())
-    return plans.front();
-  auto add = [&](FactorAxes axes) {
-    Plan plan = makePlan(std::move(axes));
+  Plan best;
+  tryAxes(agreement(), best);
+  if (best.score.bytes == 0 || lists.empty())
+    return best;
+  collectAtoms();
+  if (numDistributions() <= kMaxAll) {
+    FactorAxes axes(rule.factors.size());
+    tryAll(0, axes, best);
+    return best;
+  }
+  llvm::SmallVector<Plan, 4> plans{best};
+  auto add = [&](const FactorAxes &axes) {
+    Plan plan;
+    tryAxes(axes, plan);
     if (llvm::none_of(plans, [&](Plan &p) { return p.axes == plan.axes; }))
       plans.push_back(std::move(plan));
   };
   for (const FactorAxes &axes : given)
     add(axes);
   add(FactorAxes(rule.factors.size()));
-  Plan *best = nullptr;
   for (unsigned n = 0; n < kRefinedStarts && n < plans.size(); ++n) {
     size_t first = n;
     for (size_t i = n + 1; i < plans.size(); ++i)
@@ -186,10 +268,10 @@ Plan Search::run() {
         first = i;
     std::swap(plans[n], plans[first]);
     refine(plans[n]);
-    if (!best || plans[n].score.betterThan(best->score))
-      best = &plans[n];
+    if (plans[n].score.betterThan(best.score))
+      best = plans[n];
   }
-  return *best;
+  return best;
 }
 
 FactorChoice chooseFactorAxes(const ShardingRule &rule,

@@ -2,6 +2,7 @@
 #include "passes/propagate/AxisLists.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -30,9 +31,10 @@ double estimateReshardBytes(const Sharding &from, const Sharding &to,
   if (sameAxes(from, to))
     return 0;
   AxisList leaves, comes;
-  double local = elementBytes;
+  double local = elementBytes, target = elementBytes;
   for (auto [size, a, b] : llvm::zip_equal(shape, from.dims, to.dims)) {
     local *= blockSize(size, a);
+    target *= blockSize(size, b);
     if (a.axes == b.axes)
       continue;
     PrefixComparison cut = comparePrefix(a.axes, b.axes);
@@ -57,7 +59,9 @@ double estimateReshardBytes(const Sharding &from, const Sharding &to,
   local /= scattered;
   bytes += 2 * sent(sizeOf(reduced, comes, false)) * local;
   bytes += sent(sizeOf(leaves, comes, true)) * local;
-  bytes += (sizeOf(leaves, comes, false) - 1) * local;
+  // Blocks of an uneven dim are larger than their share.
+  double gathered = sizeOf(leaves, comes, false);
+  bytes += (gathered - 1) * std::max(local, target / gathered);
   return bytes;
 }
 

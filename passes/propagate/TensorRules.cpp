@@ -67,22 +67,6 @@ Value realign(LocalBuilder &local, Value input, Value init, unsigned dim,
       local.cause);
 }
 
-Value sliceDim(LocalBuilder &local, Value input, unsigned dim, int64_t offset,
-               int64_t size, int64_t stride) {
-  RankedTensorType type = tensorType(input);
-  OpBuilder &b = local.builder;
-  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
-  SmallVector<OpFoldResult> sizes;
-  for (int64_t extent : type.getShape())
-    sizes.push_back(b.getIndexAttr(extent));
-  offsets[dim] = b.getIndexAttr(offset);
-  sizes[dim] = b.getIndexAttr(size);
-  strides[dim] = b.getIndexAttr(stride);
-  return tensor::ExtractSliceOp::create(b, local.loc, input, offsets, sizes,
-                                        strides);
-}
-
 /// Drops dims of size 1.
 Value dropDims(LocalBuilder &local, Value input, RankedTensorType type) {
   if (input.getType() == type)
