@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -78,7 +79,7 @@ public:
   }
   bool chance(unsigned percent) { return below(100) < percent; }
   template <typename Range> auto &pick(Range &&range) {
-    return range[below(range.size())];
+    return range[below(std::size(range))];
   }
 
 private:
