@@ -126,6 +126,10 @@ LogicalResult CleaveDialect::verifyOperationAttribute(Operation *op,
                   << " results, but 'cleave.sharding' lists " << list.size();
   for (auto [i, entry] : llvm::enumerate(list)) {
     auto sharding = dyn_cast<ShardingAttr>(entry);
+    // A result that is no tensor has a unit in the list.
+    if (isa<UnitAttr>(entry) &&
+        !isa<RankedTensorType>(op->getResult(i).getType()))
+      continue;
     if (!sharding)
       return emit() << "'cleave.sharding' must be a #cleave.sharding or a list "
                        "of them, got "
@@ -264,11 +268,17 @@ static std::string nameOfLoc(Location loc) {
   return "";
 }
 
-std::string valueName(Value value) {
+std::string givenName(Value value) {
   if (std::string name = nameOfLoc(value.getLoc()); !name.empty())
     return name;
   if (auto arg = dyn_cast<BlockArgument>(value))
     return "arg" + std::to_string(arg.getArgNumber());
+  return "";
+}
+
+std::string valueName(Value value) {
+  if (std::string name = givenName(value); !name.empty())
+    return name;
   std::string text;
   llvm::raw_string_ostream os(text);
   value.printAsOperand(os, OpPrintingFlags());

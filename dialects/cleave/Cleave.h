@@ -78,6 +78,9 @@ inline void printShardingBody(mlir::AsmPrinter &printer, mlir::Operation *,
 /// "'%x'" with the name of its location where it has one: how diagnostics and
 /// reports name a value. `argN` and `resN` for unnamed ones.
 std::string valueName(mlir::Value value);
+/// The same, but empty where only its place could name it (which costs a walk
+/// of the function).
+std::string givenName(mlir::Value value);
 
 } // namespace cleave
 

@@ -48,7 +48,7 @@ def Cleave_ConstraintOp : Cleave_Op<"constraint", [
   }];
 }
 
-def Cleave_Direction : I32EnumAttr<"Direction", "way propagation may pass", [
+def Cleave_Direction : I32EnumAttr<"BarrierDirection", "way propagation may pass", [
     I32EnumAttrCase<"None", 0, "NONE">,
     I32EnumAttrCase<"Forward", 1, "FORWARD">,
     I32EnumAttrCase<"Backward", 2, "BACKWARD">,
