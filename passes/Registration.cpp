@@ -3,9 +3,12 @@
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
+#include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -15,16 +18,18 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<CleaveDialect, comm::CommDialect, dispatch::DispatchDialect>();
+  registry.insert<CleaveDialect, comm::CommDialect,
+                  dispatch::DispatchDialect>();
+  registerLinalgRules(registry);
+  registerTensorRules(registry);
 }
 
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
+  registerCleavePasses();
   registerCleaveDispatchPasses();
   registerCleaveMemoryPasses();
   registerCleaveLowerPasses();
-  mlir::PassPipelineRegistration<>(
-      "cleave-dispatch", "The phase dispatch: from blocks to kernels",
-      buildDispatchPipeline);
+  registerPipelines();
 }

@@ -37,6 +37,7 @@ private:
     const CommPlan &plan;
     uint32_t slot; // kChannelSlot for send and recv
     uint32_t seq;
+    double limit = 0; // the deadline; set when a wait gets long
 
     const CleaveComm &comm() const { return *plan.comm; }
   };

@@ -30,8 +30,10 @@ static bool reached(const std::atomic<uint32_t> &word, uint32_t seq) {
   return int32_t(word.load(std::memory_order_acquire) - seq) >= 0;
 }
 
-static void futexWait(const std::atomic<uint32_t> &word, uint32_t value) {
-  timespec limit{0, kSleepNanoseconds};
+static void futexWait(const std::atomic<uint32_t> &word, uint32_t value,
+                      double seconds) {
+  double nanoseconds = std::max(1e9 * seconds, 1e3);
+  timespec limit{0, std::min(int64_t(nanoseconds), kSleepNanoseconds)};
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
 }
 
@@ -112,7 +114,8 @@ Status LocalBackend::awaitSlow(Place &place, int64_t peer,
   mine.slot.store(place.slot);
   mine.seq.store(seq);
   mine.waitingFor.store(int32_t(peer));
-  double limit = now() + timeout;
+  if (place.limit == 0) // one deadline for all waits of a communication
+    place.limit = now() + timeout;
   uint64_t lastCircle = 0;
   Status status;
   std::atomic<uint32_t> &sleepers = area.rank(peer).waiters;
@@ -120,7 +123,7 @@ Status LocalBackend::awaitSlow(Place &place, int64_t peer,
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     uint32_t value = word.load(std::memory_order_seq_cst);
     if (int32_t(value - seq) < 0)
-      futexWait(word, value);
+      futexWait(word, value, place.limit - now());
     sleepers.fetch_sub(1, std::memory_order_seq_cst);
     if (reached(word, seq))
       break;
@@ -132,7 +135,7 @@ Status LocalBackend::awaitSlow(Place &place, int64_t peer,
     if (status.ok() && found && found == lastCircle)
       status = circleError(place, circle);
     lastCircle = found;
-    if (status.ok() && now() > limit && !reached(word, seq))
+    if (status.ok() && now() > place.limit && !reached(word, seq))
       status = deadlineError(place, peer, arrival);
     if (!status.ok())
       return status;

@@ -151,8 +151,8 @@ public:
   /// The recorded failure (waits for a writer in the middle of it).
   Status failure() const;
 
-  /// What a rank did last: "all_reduce over 'tp' in '%y', passed". When it waits
-  /// for another, also what that one did last.
+  /// What a rank did last: "all_reduce over 'tp' in '%y', passed". When it
+  /// waits for another, also what that one did last.
   std::string lastOf(int64_t rank) const;
 
 private:

@@ -30,7 +30,8 @@ Outcome launchMpi(const CleaveProgram &program, const Mesh &mesh,
                   const Options &options);
 
 /// The whole work of a rank that is a process of its own among others which
-/// somebody else started: create the outputs (rank 0), load, run, write.
+/// somebody else started: create the outputs (rank 0), load, run, write. The
+/// request is prepared.
 Status runPeer(Request &request, Rank &rank, const std::string &suffix);
 
 /// The main function of every executable.

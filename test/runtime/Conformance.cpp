@@ -158,9 +158,8 @@ int64_t numBlocksOf(const std::vector<CleaveAxisRef> &refs) {
 //===----------------------------------------------------------------------===//
 
 /// All digits of the mesh, shuffled; some of them as whole axes.
-std::vector<CleaveAxisRef> drawAxes(Random &random,
-                                    const CleaveProgram &program,
-                                    size_t maxRefs) {
+std::vector<CleaveAxisRef>
+drawAxes(Random &random, const CleaveProgram &program, size_t maxRefs) {
   std::vector<CleaveAxisRef> refs;
   for (int64_t a = 0; a < program.numAxes; ++a) {
     int64_t size = program.axisSizes[a];
@@ -182,9 +181,8 @@ TestComm drawCase(Random &random, const CleaveProgram &program) {
   m.kind = uint32_t(draw(random, CLEAVE_ALL_REDUCE, CLEAVE_REALIGN));
   m.dtype = uint32_t(draw(random, 0, 8));
   bool isFloat = m.dtype <= CLEAVE_F64;
-  m.reduction =
-      uint32_t(isFloat ? draw(random, CLEAVE_SUM, CLEAVE_MINNUM)
-                       : draw(random, CLEAVE_SUM, CLEAVE_XOR));
+  m.reduction = uint32_t(isFloat ? draw(random, CLEAVE_SUM, CLEAVE_MINNUM)
+                                 : draw(random, CLEAVE_SUM, CLEAVE_XOR));
   c.axes = drawAxes(random, program, 3);
   int64_t n = numBlocksOf(c.axes);
   m.outer = draw(random, 1, 4);
@@ -219,9 +217,9 @@ TestComm drawCase(Random &random, const CleaveProgram &program) {
   c.name = concat("case of kind ", m.kind, " dtype ", m.dtype, " reduction ",
                   m.reduction);
   c.cause = concat("outer ", m.outer, " dim0 ", m.dim0, " middle ", m.middle,
-                   " dim1 ", m.dim1, " inner ", m.inner, " swapped ",
-                   m.swapped, " in ", m.inSize, " out ", m.outSize, " offset ",
-                   m.offset, " stride ", m.stride, " group of ", n);
+                   " dim1 ", m.dim1, " inner ", m.inner, " swapped ", m.swapped,
+                   " in ", m.inSize, " out ", m.outSize, " offset ", m.offset,
+                   " stride ", m.stride, " group of ", n);
   return c.fix();
 }
 
@@ -407,8 +405,8 @@ Status runConformance(const CleaveProgram &program, int64_t rank,
                       const std::vector<ConformanceCase> &cases) {
   Geometry geometry{program};
   for (const ConformanceCase &each : cases)
-    CLEAVE_RETURN_IF_ERROR(runCase(each.comm, geometry, rank, backend, arena,
-                                   each.inPlace));
+    CLEAVE_RETURN_IF_ERROR(
+        runCase(each.comm, geometry, rank, backend, arena, each.inPlace));
   return Status();
 }
 

@@ -44,8 +44,7 @@ Status runWithAct(void (*act)(), double timeout) {
   return runProcesses(
       program,
       [&](int64_t rank, Backend &backend, char *arena) {
-        CLEAVE_RETURN_IF_ERROR(
-            runComm(program, rank, backend, arena, kFirst));
+        CLEAVE_RETURN_IF_ERROR(runComm(program, rank, backend, arena, kFirst));
         if (rank == 1)
           act();
         return runComm(program, rank, backend, arena, kSecond);
@@ -130,10 +129,9 @@ const char kRule[] = "; all ranks of a group must run the same communications "
 
 void expectEither(const std::string &message, const std::string &zero,
                   const std::string &one) {
-  EXPECT_TRUE(message == "rank 0: " + zero + " meets " + one + " of rank 1" +
-                             kRule ||
-              message ==
-                  "rank 1: " + one + " meets " + zero + " of rank 0" + kRule)
+  EXPECT_TRUE(
+      message == "rank 0: " + zero + " meets " + one + " of rank 1" + kRule ||
+      message == "rank 1: " + one + " meets " + zero + " of rank 0" + kRule)
       << message;
 }
 
@@ -171,10 +169,9 @@ TEST(Fault, EqualContentsMayHaveOtherCauses) {
   other.cause = "'%w'";
   other.fix();
   const CleaveProgram &program = twoRanks().program;
-  Status status = runThreads(
-      program, [&](int64_t rank, Backend &backend, char *arena) {
-        return runComm(program, rank, backend, arena,
-                       rank ? other : kFirst);
+  Status status =
+      runThreads(program, [&](int64_t rank, Backend &backend, char *arena) {
+        return runComm(program, rank, backend, arena, rank ? other : kFirst);
       });
   EXPECT_TRUE(status.ok()) << status.message();
 }
@@ -204,8 +201,8 @@ TEST(Fault, DifferentOrderOverTwoAxes) {
   double start = seconds();
   Status status = runThreads(
       program.program, [&](int64_t rank, Backend &backend, char *arena) {
-        CLEAVE_RETURN_IF_ERROR(runComm(program.program, rank, backend, arena,
-                                       rank % 3 ? b : a));
+        CLEAVE_RETURN_IF_ERROR(
+            runComm(program.program, rank, backend, arena, rank % 3 ? b : a));
         return runComm(program.program, rank, backend, arena, rank % 3 ? a : b);
       });
   EXPECT_EQ(status.code(), Code::failedPrecondition);
@@ -217,10 +214,9 @@ TEST(Fault, DifferentOrderOverTwoAxes) {
 
 TEST(Fault, OneRankFinishesEarly) {
   const CleaveProgram &program = twoRanks().program;
-  Status status = runThreads(
-      program, [&](int64_t rank, Backend &backend, char *arena) {
-        CLEAVE_RETURN_IF_ERROR(
-            runComm(program, rank, backend, arena, kFirst));
+  Status status =
+      runThreads(program, [&](int64_t rank, Backend &backend, char *arena) {
+        CLEAVE_RETURN_IF_ERROR(runComm(program, rank, backend, arena, kFirst));
         return rank ? Status()
                     : runComm(program, rank, backend, arena, kSecond);
       });
@@ -281,8 +277,8 @@ TEST(Fault, OverlappingOperandsAreRefused) {
   const CleaveProgram &program = twoRanks().program;
   TestComm gather =
       makeComm(CLEAVE_ALL_GATHER, 0, 2, 4, "all_gather over 'a'", "'%z'");
-  Status status = runThreads(
-      program, [&](int64_t rank, Backend &backend, char *arena) {
+  Status status =
+      runThreads(program, [&](int64_t rank, Backend &backend, char *arena) {
         CommPlan plan;
         Mesh mesh(program);
         CLEAVE_RETURN_IF_ERROR(planComm(mesh, rank, gather.comm, &plan));
