@@ -26,7 +26,11 @@ mlir::LogicalResult bufferize(mlir::func::FuncOp kernel);
 /// argument. Returns the bytes of that argument.
 mlir::FailureOr<int64_t> placeTemporaries(mlir::func::FuncOp kernel);
 
-/// Turns remaining linalg ops on buffers and copies into loops.
+/// Turns copies into linalg ops: lowering would call a library for strided
+/// ones.
+void expandCopies(mlir::func::FuncOp kernel);
+
+/// Turns remaining linalg ops on buffers into loops.
 mlir::LogicalResult lowerToLoops(mlir::func::FuncOp kernel);
 
 /// Rewrites math and float ops that would become calls.

@@ -1,5 +1,6 @@
 //===- Lower.cpp - One kernel from tensors to the LLVM dialect ------------===//
 #include "passes/lower/kernels/Internal.h"
+#include "passes/lower/kernels/Nest.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -102,7 +103,10 @@ static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
     return failure();
   passByBuffer(kernel);
   if (failed(simplify(module)) || failed(bufferize(kernel)) ||
-      failed(simplify(module)) || failed(lowerToLoops(kernel)))
+      failed(simplify(module)))
+    return failure();
+  expandCopies(kernel);
+  if (failed(emitRowNests(kernel, isa)) || failed(lowerToLoops(kernel)))
     return failure();
   FailureOr<int64_t> scratch = placeTemporaries(kernel);
   if (failed(scratch))
