@@ -153,6 +153,10 @@ FailureOr<int64_t> cleave::kernels::placeTemporaries(func::FuncOp kernel) {
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
   SmallVector<std::pair<memref::AllocOp, int64_t>> large;
   for (memref::AllocOp alloc : allocs) {
+    if (alloc->use_empty()) {
+      alloc.erase();
+      continue;
+    }
     MemRefType type = alloc.getType();
     if (!type.hasStaticShape())
       return alloc.emitOpError("allocates a buffer of a size only known when "

@@ -45,10 +45,13 @@ static std::optional<Access> analyseAccess(Value operand, AffineMap map) {
   access.buffer = operand;
   access.strides.assign(map.getNumDims(), 0);
   auto type = dyn_cast<MemRefType>(operand.getType());
-  if (!type) {
+  auto tensor = dyn_cast<RankedTensorType>(operand.getType());
+  if (!type && !tensor) {
     access.element = operand.getType();
     return access;
   }
+  if (tensor)
+    type = MemRefType::get(tensor.getShape(), tensor.getElementType());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)) ||
@@ -88,8 +91,13 @@ static bool bodyIsVectorisable(Block &body) {
 }
 
 std::optional<Nest> cleave::kernels::analyse(linalg::LinalgOp op) {
-  if (!op.hasPureBufferSemantics() || op->getNumRegions() != 1 ||
-      !bodyIsVectorisable(*op.getBlock()))
+  if (!op.hasPureBufferSemantics())
+    return std::nullopt;
+  return analyseTensors(op);
+}
+
+std::optional<Nest> cleave::kernels::analyseTensors(linalg::LinalgOp op) {
+  if (op->getNumRegions() != 1 || !bodyIsVectorisable(*op.getBlock()))
     return std::nullopt;
   Nest nest;
   nest.op = op;

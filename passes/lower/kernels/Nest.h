@@ -61,6 +61,8 @@ struct Nest {
 /// The nest of `op`, or nothing where its maps are not linear or its body has
 /// ops that do not work on vectors.
 std::optional<Nest> analyse(mlir::linalg::LinalgOp op);
+/// The same for an op on tensors, which will be contiguous buffers.
+std::optional<Nest> analyseTensors(mlir::linalg::LinalgOp op);
 
 /// The allocation or argument that `buffer` is a view of.
 mlir::Value rootOf(mlir::Value buffer);
