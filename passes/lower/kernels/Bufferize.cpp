@@ -55,8 +55,19 @@ void cleave::kernels::passByBuffer(func::FuncOp kernel) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
-    argument.setType(MemRefType::get(type.getShape(), type.getElementType()));
     bool isOutput = argument.getArgNumber() >= firstOutput;
+    if (type.getNumElements() == 0) {
+      // Nothing to read or write; such a buffer has no layout in LLVM.
+      argument.replaceAllUsesWith(tensor::EmptyOp::create(
+          b, loc, type.getShape(), type.getElementType()));
+      argument.setType(MemRefType::get({1}, type.getElementType()));
+      if (isOutput) {
+        outputs.push_back(Value());
+        tensors.push_back(Value());
+      }
+      continue;
+    }
+    argument.setType(MemRefType::get(type.getShape(), type.getElementType()));
     auto tensor = bufferization::ToTensorOp::create(
         b, loc, type, argument, /*restrict=*/true, /*writable=*/isOutput);
     argument.replaceAllUsesExcept(tensor.getResult(), tensor);
@@ -68,6 +79,8 @@ void cleave::kernels::passByBuffer(func::FuncOp kernel) {
   b.setInsertionPoint(ret);
   for (auto [value, buffer, tensor] :
        llvm::zip_equal(ret.getOperands(), outputs, tensors)) {
+    if (!buffer)
+      continue;
     computeInPlace(value, tensor);
     bufferization::MaterializeInDestinationOp::create(
         b, loc, /*result=*/Type(), value, buffer, /*restrict=*/false,
@@ -92,12 +105,19 @@ LogicalResult cleave::kernels::bufferize(func::FuncOp kernel) {
                                                                     space);
       };
   options.bufferAlignment = kBufferAlignment;
+  // One empty tensor with two users would be one buffer with two contents.
+  SmallVector<tensor::EmptyOp> empties;
+  kernel.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
+  for (tensor::EmptyOp op : empties)
+    for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
+      OpBuilder b(use.getOwner());
+      use.set(b.clone(*op)->getResult(0));
+    }
   bufferization::BufferizationState state;
   return bufferization::runOneShotBufferize(kernel, options, state);
 }
 
-/// A copy as a linalg op: lowering would call a library for strided buffers.
-static void expandCopies(func::FuncOp kernel) {
+void cleave::kernels::expandCopies(func::FuncOp kernel) {
   SmallVector<memref::CopyOp> copies;
   kernel.walk([&](memref::CopyOp copy) { copies.push_back(copy); });
   for (memref::CopyOp copy : copies) {
@@ -110,7 +130,6 @@ static void expandCopies(func::FuncOp kernel) {
 }
 
 LogicalResult cleave::kernels::lowerToLoops(func::FuncOp kernel) {
-  expandCopies(kernel);
   SmallVector<linalg::LinalgOp> ops;
   kernel.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   IRRewriter rewriter(kernel.getContext());
@@ -134,6 +153,10 @@ FailureOr<int64_t> cleave::kernels::placeTemporaries(func::FuncOp kernel) {
   OpBuilder b = OpBuilder::atBlockBegin(&entry);
   SmallVector<std::pair<memref::AllocOp, int64_t>> large;
   for (memref::AllocOp alloc : allocs) {
+    if (alloc->use_empty()) {
+      alloc.erase();
+      continue;
+    }
     MemRefType type = alloc.getType();
     if (!type.hasStaticShape())
       return alloc.emitOpError("allocates a buffer of a size only known when "
@@ -148,6 +171,7 @@ FailureOr<int64_t> cleave::kernels::placeTemporaries(func::FuncOp kernel) {
       continue;
     }
     onStack += bytes;
+    b.setInsertionPointToStart(&entry);
     auto stack = memref::AllocaOp::create(
         b, alloc.getLoc(), type, b.getI64IntegerAttr(kBufferAlignment));
     alloc.replaceAllUsesWith(stack.getResult());

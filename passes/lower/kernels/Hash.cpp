@@ -96,11 +96,6 @@ private:
 std::string cleave::kernels::hashKernel(func::FuncOp kernel) {
   Hasher hasher;
   hasher.type(kernel.getFunctionType());
-  for (unsigned i = 0, e = kernel.getNumArguments(); i < e; ++i)
-    if (Attribute packed = kernel.getArgAttr(i, kPackedAttr)) {
-      hasher.text(std::to_string(i));
-      hasher.attribute(packed);
-    }
   hasher.region(kernel.getBody());
   return hasher.finish();
 }

@@ -12,8 +12,12 @@ namespace cleave::kernels {
 /// that objects of older compilers in a cache are not taken.
 inline constexpr int kGeneratorVersion = 1;
 
-/// Argument attribute that `applyPacking` sets: the key of the layout.
-inline constexpr llvm::StringLiteral kPackedAttr = "cleave.packed";
+/// Turns linalg.pack and linalg.unpack into padding and transposition, but for
+/// unpacks of arguments.
+mlir::LogicalResult lowerPacks(mlir::func::FuncOp kernel);
+
+/// Turns unpacks of arguments into views that products read through.
+void viewPackedArguments(mlir::func::FuncOp kernel);
 
 /// Gives `kernel` memref arguments and no results; its body still computes on
 /// tensors, read from and materialised in those arguments.
@@ -26,7 +30,11 @@ mlir::LogicalResult bufferize(mlir::func::FuncOp kernel);
 /// argument. Returns the bytes of that argument.
 mlir::FailureOr<int64_t> placeTemporaries(mlir::func::FuncOp kernel);
 
-/// Turns remaining linalg ops on buffers and copies into loops.
+/// Turns copies into linalg ops: lowering would call a library for strided
+/// ones.
+void expandCopies(mlir::func::FuncOp kernel);
+
+/// Turns remaining linalg ops on buffers into loops.
 mlir::LogicalResult lowerToLoops(mlir::func::FuncOp kernel);
 
 /// Rewrites math and float ops that would become calls.

@@ -118,9 +118,10 @@ struct PackPlan {
   mlir::RankedTensorType packed; // as the kernel reads it
   /// Same text, same pack function.
   std::string key;
-  /// Dims of `type` that make up batch, N and K, in order, and the layout.
-  llvm::SmallVector<int64_t> batch, n, k;
-  int64_t nr = 0, kGroup = 1;
+  /// Dims of `type` in the order of `packed`, whose last dim holds `nr`
+  /// neighbours of dim `n`.
+  llvm::SmallVector<int64_t> order;
+  int64_t n = 0, nr = 0;
 };
 
 /// The layout that the kernel would like argument `operand` in, or nothing

@@ -1,5 +1,6 @@
 //===- Lower.cpp - One kernel from tensors to the LLVM dialect ------------===//
 #include "passes/lower/kernels/Internal.h"
+#include "passes/lower/kernels/Product.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -76,13 +77,42 @@ static LogicalResult checkContract(func::FuncOp kernel) {
   return success();
 }
 
+/// Named ops as generic ones, so that there is one form to fuse.
+static LogicalResult generalise(func::FuncOp kernel) {
+  SmallVector<linalg::LinalgOp> ops;
+  kernel.walk([&](linalg::LinalgOp op) {
+    if (!isa<linalg::GenericOp, linalg::FillOp>(op.getOperation()))
+      ops.push_back(op);
+  });
+  IRRewriter rewriter(kernel.getContext());
+  for (linalg::LinalgOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    if (failed(linalg::generalizeNamedOp(rewriter, op)))
+      return op.emitOpError("has no generic form");
+  }
+  return success();
+}
+
+/// Whether computing the producer of `use` inside its consumer costs nothing
+/// that counts: each element is used once, or it is cheap to make again.
+static bool worthFusing(OpOperand *use) {
+  auto producer = use->get().getDefiningOp<linalg::GenericOp>();
+  auto consumer = dyn_cast<linalg::GenericOp>(use->getOwner());
+  if (!producer || !consumer || !producer->hasOneUse())
+    return false;
+  AffineMap map = consumer.getMatchingIndexingMap(use);
+  if (map.isPermutation())
+    return true;
+  unsigned work = 0;
+  for (Operation &op : producer.getBody()->without_terminator())
+    work += op.getDialect()->getNamespace() == "math" ? 8 : 1;
+  return work <= (consumer.getNumReductionLoops() ? 1 : 2);
+}
+
 /// Joins chains of element-wise ops, so that no temporary lies between them.
 static LogicalResult fuseElementwise(func::FuncOp kernel) {
   RewritePatternSet patterns(kernel.getContext());
-  linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *use) {
-    Operation *producer = use->get().getDefiningOp();
-    return producer && producer->hasOneUse();
-  });
+  linalg::populateElementwiseOpsFusionPatterns(patterns, worthFusing);
   linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
   return applyPatternsGreedily(kernel, std::move(patterns));
 }
@@ -98,11 +128,18 @@ static LogicalResult simplify(ModuleOp module) {
 static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
                                             const CpuIsa &isa) {
   ModuleOp module = kernel->getParentOfType<ModuleOp>();
-  if (failed(fuseElementwise(kernel)))
+  if (failed(lowerPacks(kernel)) || failed(generalise(kernel)) ||
+      failed(fuseElementwise(kernel)))
     return failure();
   passByBuffer(kernel);
+  viewPackedArguments(kernel);
   if (failed(simplify(module)) || failed(bufferize(kernel)) ||
-      failed(simplify(module)) || failed(lowerToLoops(kernel)))
+      failed(simplify(module)))
+    return failure();
+  expandCopies(kernel);
+  materialisePackedViews(kernel, isa);
+  if (failed(emitProducts(kernel, isa)) ||
+      failed(emitRowNests(kernel, isa)) || failed(lowerToLoops(kernel)))
     return failure();
   FailureOr<int64_t> scratch = placeTemporaries(kernel);
   if (failed(scratch))

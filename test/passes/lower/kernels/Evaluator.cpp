@@ -486,7 +486,7 @@ bool Interpreter::tensorOp(Operation &op) {
       base += from.shape[dim];
     }
   } else if (auto pad = dyn_cast<tensor::PadOp>(op)) {
-    Datum &from = get(pad.getSource());
+    Datum from = get(pad.getSource());
     SmallVector<int64_t> low;
     for (OpFoldResult f : pad.getMixedLowPad())
       low.push_back(fold(f));

@@ -1,5 +1,8 @@
 //===- KernelsTest.cpp - Compiled kernels against the evaluator -----------===//
 #include "test/passes/lower/kernels/Harness.h"
+#include "test/passes/lower/kernels/RandomKernel.h"
+#include <cstdio>
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace cleave::kernels;
@@ -44,5 +47,22 @@ TEST_F(Kernels, MultipliesMatrices) {
                          outs(%f : tensor<7x13xf32>) -> tensor<7x13xf32>
       return %r : tensor<7x13xf32>
     })");
+}
+
+/// CLEAVE_KERNEL_SEEDS=first:count draws others than these.
+TEST_F(Kernels, RandomKernelsAreRight) {
+  uint64_t first = 1, count = 200;
+  if (const char *text = std::getenv("CLEAVE_KERNEL_SEEDS"))
+    std::sscanf(text, "%lu:%lu", &first, &count);
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    std::string text = randomKernel(seed);
+    CheckOptions options;
+    options.seed = seed;
+    // Sums of bf16 and f16 are kept in f32 by the compiler only.
+    if (text.find("f16") != std::string::npos)
+      options.tolerance = {0.5, 0.05};
+    ASSERT_EQ(checkKernel(context(), text, options), "")
+        << "seed " << seed << "\n" << text;
+  }
 }
 } // namespace
