@@ -336,6 +336,7 @@ static void compare(unsigned trials, llvm::ArrayRef<Law> laws,
         best = std::min(best, *other);
     worse += best < bytes;
   }
+  std::printf("%u of %u above the least\n", worse, trials);
   EXPECT_LE(worse, allowedWorse) << "of " << trials;
 }
 

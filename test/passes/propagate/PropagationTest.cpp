@@ -133,10 +133,12 @@ TEST(Propagation, ContradictingGroups) {
   const PropagationResult &result = p.run();
   ASSERT_EQ(result.errors.size(), 2u);
   EXPECT_EQ(result.errors[0].message,
-            "'x' and 'z' are in one group but differ in shape or mesh");
-  EXPECT_EQ(
-      result.errors[1].message,
-      "'x' and 'y' are in one group but their shardings contradict each other");
+            "'x' [8, 8] and 'z' [8, 4] are in one group, whose members must "
+            "have one shape and one mesh");
+  EXPECT_EQ(result.errors[1].message,
+            "'x' and 'y' are in one group, but their shardings [{\"a\"}, {}] "
+            "and [{\"b\"}, {}] contradict each other; give both the same, or "
+            "open a dim");
 }
 
 TEST(Propagation, BroadcastOperandWaitsForTheOthers) {
