@@ -350,7 +350,7 @@ TEST(PartialPlacement, BruteForceProducts) {
   compare(1500,
           {Law::Linear, Law::AllOrNone, Law::EitherSide, Law::AnyOperand,
            Law::Never},
-          15);
+          5);
 }
 
 TEST(PartialPlacement, LargeProgramsAreFast) {
