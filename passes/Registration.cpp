@@ -2,6 +2,9 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -12,9 +15,13 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
   registry.insert<CleaveDialect, comm::CommDialect>();
+  registerLinalgRules(registry);
+  registerTensorRules(registry);
 }
 
 void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
+  registerCleavePasses();
+  registerPipelines();
 }

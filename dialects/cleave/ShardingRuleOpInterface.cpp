@@ -3,6 +3,7 @@
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -43,17 +44,40 @@ Value LocalBuilder::blockOffset(unsigned factor) const {
   return arith::MulIOp::create(builder, loc, index, block);
 }
 
-FailureOr<SmallVector<Value>> partitionByCloning(Operation *op,
-                                                 LocalBuilder &local) {
+SmallVector<Value> shardedOperands(Operation *op) {
+  SmallVector<Value> result(op->getOperands());
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value value : captured)
+    if (isa<RankedTensorType>(value.getType()))
+      result.push_back(value);
+  return result;
+}
+
+Operation *cloneLocal(Operation *op, LocalBuilder &local) {
   IRMapping mapping;
-  mapping.map(op->getOperands(), local.operands);
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value value : captured)
+    mapping.map(value, local.scalars.lookupOrDefault(value));
+  for (auto [value, block] :
+       llvm::zip_equal(shardedOperands(op), local.operands))
+    mapping.map(value, block);
+  // One value may be two operands that lie differently, so operands are set by
+  // position.
   Operation *clone = local.builder.clone(*op, mapping);
+  clone->setOperands(local.operands.take_front(op->getNumOperands()));
   clone->setLoc(local.loc);
   clone->removeDiscardableAttr(kShardingAttr);
   for (OpResult result : clone->getResults())
     if (isa<RankedTensorType>(result.getType()))
       result.setType(local.resultType(result));
-  return SmallVector<Value>(clone->getResults());
+  return clone;
+}
+
+FailureOr<SmallVector<Value>> partitionByCloning(Operation *op,
+                                                 LocalBuilder &local) {
+  return SmallVector<Value>(cloneLocal(op, local)->getResults());
 }
 
 } // namespace cleave
