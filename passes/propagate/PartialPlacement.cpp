@@ -196,7 +196,10 @@ void Painter::findWhole() {
     }
     // One tensor holds summands of one kind only.
     bool otherKind = !result.kept[v].empty() && result.kinds[v] != color.kind;
-    whole[v] = otherKind || (value.neededWhole && !declared[v]);
+    bool cut = llvm::any_of(color.axes, [&](AxisRef ref) {
+      return overlaps(value.cutAxes, ref);
+    });
+    whole[v] = otherKind || cut || (value.neededWhole && !declared[v]);
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))
     for (auto [position, v] : llvm::enumerate(op.operands)) {

@@ -152,6 +152,16 @@ TEST(PartialPlacement, PartialAxesDontPassAnOpCutAlongThem) {
   EXPECT_EQ(g.reduced(placePartials(g.problem)), Values{a});
 }
 
+// The value is wanted cut along the axis of its summands: a reduce-scatter.
+TEST(PartialPlacement, ValueCutAlongItsPartialAxisIsReducedAtOnce) {
+  Graph g;
+  unsigned a = g.value(64, {kX, kY});
+  g.problem.values[a].cutAxes = {kX};
+  unsigned slice = g.op(Law::Linear, {a}, 16);
+  g.output(slice);
+  EXPECT_EQ(g.reduced(placePartials(g.problem)), Values{a});
+}
+
 TEST(PartialPlacement, DeadPartialValueIsNotReduced) {
   Graph g;
   g.value(64, {kX});
