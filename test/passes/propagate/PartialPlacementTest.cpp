@@ -381,5 +381,5 @@ TEST(PartialPlacement, LargeProgramsAreFast) {
   double seconds = cpuSeconds() - start;
   std::printf("%zu ops: %.1f ms\n", g.problem.ops.size(), seconds * 1e3);
   EXPECT_GT(result.bytes, 0);
-  EXPECT_LT(seconds, 0.5);
+  EXPECT_LT(seconds, 1.5);
 }
