@@ -196,9 +196,8 @@ void Painter::findWhole() {
     }
     // One tensor holds summands of one kind only.
     bool otherKind = !result.kept[v].empty() && result.kinds[v] != color.kind;
-    bool cut = llvm::any_of(color.axes, [&](AxisRef ref) {
-      return overlaps(value.cutAxes, ref);
-    });
+    bool cut = llvm::any_of(
+        color.axes, [&](AxisRef ref) { return overlaps(value.cutAxes, ref); });
     whole[v] = otherKind || cut || (value.neededWhole && !declared[v]);
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))
