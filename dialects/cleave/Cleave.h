@@ -32,6 +32,9 @@ inline constexpr llvm::StringLiteral kGlobalTypeAttr = "cleave.global_type";
 /// The plain mesh behind the attribute; `name` is its symbol.
 Mesh toMesh(MeshAttr attr, llvm::StringRef name);
 Mesh toMesh(MeshOp op);
+/// The same mesh with other axes; null after a diagnostic.
+MeshAttr withAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                  MeshAttr mesh, llvm::ArrayRef<MeshAxisAttr> axes);
 /// The mesh of this name as seen from `op`, or null.
 MeshOp lookupMesh(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
 /// The same, with an error on `op` that lists the known meshes. `what` ends it:

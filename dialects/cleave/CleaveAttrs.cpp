@@ -363,6 +363,12 @@ Mesh toMesh(MeshAttr attr, StringRef name) {
   return mesh;
 }
 
+MeshAttr withAxes(function_ref<InFlightDiagnostic()> emitError, MeshAttr mesh,
+                  ArrayRef<MeshAxisAttr> axes) {
+  return MeshAttr::getChecked(emitError, mesh.getContext(), axes,
+                              mesh.getRanks());
+}
+
 Mesh toMesh(MeshOp op) { return toMesh(op.getMesh(), op.getSymName()); }
 
 AxisRef toAxisRef(const Mesh &mesh, AxisRefAttr attr) {
