@@ -64,9 +64,14 @@ def example(spec):
     return fenced(LANGUAGES.get(path.suffix, ""), text)
 
 
-def tidy(text):
-    """What mlir-tblgen wrote, as a page: constraints are a list."""
+def tidy(name, text):
+    """What mlir-tblgen wrote, as a page with a title; constraints are a list."""
     text = text.replace("[TOC]\n\n", "")
+    if name.startswith("passes"):
+        phase = name.partition("-")[2]
+        title = f"Passes of phase {phase}" if phase else "Passes"
+        text = re.sub(r"^### ", f"# {title}\n\n### ", text, count=1,
+                      flags=re.MULTILINE)
     text = re.sub(r"^\(C1\) ", "\n(C1) ", text, flags=re.MULTILINE)
     text = re.sub(r"^\((C\d+)\) ", r"* (\1) ", text, flags=re.MULTILINE)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
@@ -110,7 +115,8 @@ class Generator:
         for path in sorted(generated.glob("*.md")):
             text = PLAIN.sub(lambda m: example(m.group(1)).rstrip("\n"),
                              path.read_text())
-            yield ROOT / "docs" / "reference" / path.name, tidy(text)
+            page = ROOT / "docs" / "reference" / path.name
+            yield page, tidy(path.stem, text)
         by_hand = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                    *(ROOT / "docs").rglob("*.md"),
                    *(ROOT / "examples").rglob("*.md")]
