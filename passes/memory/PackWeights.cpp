@@ -196,6 +196,15 @@ void Packer::packPrivateArguments(func::FuncOp func) {
                                  func.getResultTypes()));
 }
 
+/// Of the packed form: how the plain one is cut says nothing about it.
+static DictionaryAttr packedAttributes(DictionaryAttr plain, StringRef layout) {
+  NamedAttrList list(plain);
+  list.erase(kShardingAttr);
+  list.erase(kGlobalTypeAttr);
+  list.set(dispatch::kPackedAttr, StringAttr::get(plain.getContext(), layout));
+  return list.getDictionary(plain.getContext());
+}
+
 void Packer::packWeights(func::FuncOp entry) {
   llvm::BitVector unused(entry.getNumArguments());
   for (unsigned i = 0, e = entry.getNumArguments(); i < e; ++i) {
@@ -210,10 +219,7 @@ void Packer::packWeights(func::FuncOp entry) {
       if (std::string layout = wanted(use); !layout.empty())
         readers[layout].push_back(&use);
     for (auto &[layout, uses] : readers) {
-      NamedAttrList list(attributes);
-      list.set(dispatch::kPackedAttr,
-               StringAttr::get(module.getContext(), layout));
-      DictionaryAttr all = list.getDictionary(module.getContext());
+      DictionaryAttr all = packedAttributes(attributes, layout);
       packings.try_emplace(residentName(all),
                            Packing{attributes,
                                    cast<RankedTensorType>(plain.getType()),
@@ -319,9 +325,8 @@ void Packer::buildInit() {
     if (forms[plainName] == 1)
       made = dispatch::CopyOp::create(b, loc, made.getType(), made);
     results.push_back(made);
-    NamedAttrList list(packing.attributes);
-    list.set(dispatch::kPackedAttr, b.getStringAttr(packing.layout));
-    resultAttributes.push_back(list.getDictionary(b.getContext()));
+    resultAttributes.push_back(b.getDictionaryAttr(
+        b.getNamedAttr(dispatch::kResidentAttr, b.getStringAttr(name))));
   }
   func::ReturnOp::create(b, loc, results);
   init.setType(FunctionType::get(b.getContext(), body->getArgumentTypes(),
