@@ -32,6 +32,8 @@ inline constexpr llvm::StringLiteral kTiesAttr = "dispatch.ties";
 inline constexpr llvm::StringLiteral kNameAttr = "dispatch.name";
 /// On arguments that hold a weight in another layout: the key of the layout.
 inline constexpr llvm::StringLiteral kPackedAttr = "dispatch.packed";
+/// On results of the function below: which packed weight they are.
+inline constexpr llvm::StringLiteral kResidentAttr = "dispatch.resident";
 /// On the function that packs the weights.
 inline constexpr llvm::StringLiteral kInitAttr = "dispatch.init";
 /// On the module: bytes of weights and states.

@@ -75,7 +75,7 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
   Residents found = findResidents(module);
   llvm::StringMap<SmallVector<StringRef>> packed;
   for (auto &[name, resident] : found)
-    if (auto [plain, key] = StringRef(name).split('|'); !key.empty())
+    if (auto [plain, key] = StringRef(name).split(kPackedSeparator); !key.empty())
       packed[plain].push_back(name);
   int64_t next = 0;
   auto place = [&](StringRef name, int64_t bytes) {
@@ -85,7 +85,7 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
   for (auto &[name, resident] : found) {
     if (context.resident.contains(name))
       continue;
-    StringRef plain = StringRef(name).split('|').first;
+    StringRef plain = StringRef(name).split(kPackedSeparator).first;
     auto forms = packed.find(plain);
     bool shares = forms != packed.end() && forms->second.size() == 1 &&
                   found.contains(plain.str()) && !found[plain.str()].needed;

@@ -31,7 +31,7 @@ std::string cleave::residentName(DictionaryAttr attributes) {
     return "";
   std::string name = "weight " + weight.str();
   if (auto packed = attributes.getAs<StringAttr>(dispatch::kPackedAttr))
-    name += "|" + packed.str();
+    name += kPackedSeparator + packed.str();
   return name;
 }
 
@@ -390,7 +390,8 @@ void Storage::settlePackedWeights() {
     assert(buffer.base == Base::Frame && "packed by a kernel or copied");
     buffer.base = Base::Resident;
     buffer.value = context.resident.lookup(
-        residentName(func.getResultAttrDict(use.getOperandNumber())));
+        func.getResultAttrOfType<StringAttr>(use.getOperandNumber(),
+                                             dispatch::kResidentAttr));
   }
 }
 

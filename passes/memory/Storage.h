@@ -34,6 +34,8 @@ mlir::Value viewSource(mlir::Value value);
 /// Which weight or state, and in which layout, an argument with these attributes
 /// is; empty for others. The key of `StorageContext::resident`.
 std::string residentName(mlir::DictionaryAttr attributes);
+/// Between the name of a weight and its layout.
+inline constexpr char kPackedSeparator = '\n';
 
 /// What the functions of a module share.
 struct StorageContext {
