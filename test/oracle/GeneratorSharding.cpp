@@ -179,7 +179,7 @@ void ShardingGenerator::addToOps(func::FuncOp function) {
                                   randomAttr(value.getType()));
     else
       hint = BarrierOp::create(b, loc, value.getType(), value,
-                               static_cast<Direction>(random.below(4)));
+                               static_cast<BarrierDirection>(random.below(4)));
     value.replaceAllUsesExcept(hint->getResult(0), hint);
   }
 }
