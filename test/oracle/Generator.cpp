@@ -175,8 +175,8 @@ Bounded ProgramGenerator::iota(llvm::ArrayRef<int64_t> shape, Type element) {
 
 Bounded ProgramGenerator::fresh(llvm::ArrayRef<int64_t> shape, Type element) {
   unsigned draw = random.below(100);
-  bool mayAdd = !inCallee && entry.getNumArguments() < 8;
   Block &block = entry.getBody().front();
+  bool mayAdd = !inCallee && block.getNumArguments() < 8;
   if (mayAdd && draw < 65)
     return {block.addArgument(RankedTensorType::get(shape, element), loc), 4};
   if (draw < 75 && numElements(shape) <= 64)

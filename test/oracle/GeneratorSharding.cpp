@@ -110,7 +110,7 @@ Sharding ShardingGenerator::randomSharding(int64_t rank,
     // (1)2 and then (2)2 is the same as (1)4: that is how it is written.
     dim.axes = mergeAxes(dim.axes);
     dim.open = random.chance(50);
-    if (priorities && random.chance(50))
+    if (priorities && (dim.open || !dim.axes.empty()) && random.chance(50))
       dim.priority = random.below(3);
   }
   result.replicated = normalizeAxisSet(result.replicated);
