@@ -128,13 +128,23 @@ void ShardingGenerator::addEdges(func::FuncOp function, unsigned percent) {
                              randomAttr(function.getResultTypes()[i]));
 }
 
-/// All partial over the same axes, so that sums of them stay partial.
+/// All partial over the same axes, so that sums of them stay partial. The
+/// operands are constrained to be cut along the contracted dim.
 void ShardingGenerator::addPartials(ArrayRef<Operation *> sums) {
   AxisList axes = randomAxes();
   if (axes.empty())
     return;
   AxisList partial{axes.front()};
   for (Operation *op : sums) {
+    b.setInsertionPoint(op);
+    for (unsigned i = 0; i < 2; ++i) {
+      Sharding cut = Sharding::whole(2, false);
+      cut.dims[1 - i].axes = partial;
+      Value operand = op->getOperand(i);
+      op->setOperand(i, ConstraintOp::create(
+                            b, loc, operand.getType(), operand,
+                            toShardingAttr(b.getContext(), mesh, cut)));
+    }
     Sharding sharding =
         Sharding::whole(cast<RankedTensorType>(op->getResult(0).getType())
                             .getRank(),
