@@ -42,6 +42,7 @@ function(cleave_add_tool name)
   cleave_set_target(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} cleave_mlir)
   add_dependencies(${name} mlir-headers)
+  add_dependencies(product ${name})
 endfunction()
 
 # cleave_tablegen(file.td out.inc -flags...): mlir-tblgen beside the .td.

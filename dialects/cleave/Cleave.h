@@ -32,8 +32,17 @@ inline constexpr llvm::StringLiteral kGlobalTypeAttr = "cleave.global_type";
 /// The plain mesh behind the attribute; `name` is its symbol.
 Mesh toMesh(MeshAttr attr, llvm::StringRef name);
 Mesh toMesh(MeshOp op);
+/// The same mesh with other axes; null after a diagnostic.
+MeshAttr withAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                  MeshAttr mesh, llvm::ArrayRef<MeshAxisAttr> axes);
 /// The mesh of this name as seen from `op`, or null.
 MeshOp lookupMesh(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
+/// The same, with an error on `op` that lists the known meshes. `what` ends it:
+/// "in the sharding of argument 0".
+mlir::FailureOr<MeshOp>
+requireMesh(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+            mlir::Operation *op, mlir::FlatSymbolRefAttr name,
+            const llvm::Twine &what);
 
 /// Axes of `mesh`. Asserts that they were verified.
 AxisRef toAxisRef(const Mesh &mesh, AxisRefAttr attr);
@@ -44,7 +53,7 @@ Sharding toSharding(const Mesh &mesh, ShardingAttr attr);
 ShardingAttr toShardingAttr(mlir::MLIRContext *context, const Mesh &mesh,
                             const Sharding &sharding);
 
-/// Checks C1 to C6 of `#cleave.sharding` against a type, seen from `op`.
+/// Checks C1 to C7 of `#cleave.sharding` against a type, seen from `op`.
 /// `what` names the value in messages: "argument 0", "result 0".
 llvm::LogicalResult
 verifySharding(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
@@ -54,6 +63,17 @@ verifySharding(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
 llvm::LogicalResult
 verifyAxes(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
            const Mesh &mesh, llvm::ArrayRef<AxisRefAttr> refs, AxisList &seen);
+
+/// Checks that values of this element type can be reduced with `kind`: bitwise
+/// and unsigned kinds are for integers, maxnum and minnum for floats.
+llvm::LogicalResult
+verifyReductionKind(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                    ReductionKind kind, mlir::Type elementType);
+
+/// "'tp', 'dp'": names that exist, those most like `wanted` first; "none" if
+/// there are none.
+std::string listClosestFirst(llvm::StringRef wanted,
+                             llvm::ArrayRef<llvm::StringRef> known);
 
 /// The sharding of each result in `op`'s `cleave.sharding`, null where absent.
 llvm::SmallVector<ShardingAttr> resultShardings(mlir::Operation *op);

@@ -233,7 +233,7 @@ static FailureOr<DimShardingAttr> parseDim(AsmParser &parser) {
   StringRef keyword;
   if (succeeded(parser.parseOptionalKeyword(&keyword))) {
     if (!keyword.consume_front("p") || keyword.getAsInteger(10, priority) ||
-        priority < 0)
+        priority < 0 || priority > INT32_MAX)
       return parser.emitError(
                  loc, "expected a priority such as 'p0' or 'p1' after a dim"),
              failure();
@@ -345,8 +345,8 @@ void ShardingAttr::print(AsmPrinter &printer) const {
 }
 
 ParseResult parseShardingBody(AsmParser &parser, ShardingAttr &sharding) {
-  sharding = llvm::dyn_cast_or_null<ShardingAttr>(
-      ShardingAttr::parse(parser, Type()));
+  sharding =
+      llvm::dyn_cast_or_null<ShardingAttr>(ShardingAttr::parse(parser, Type()));
   return success(static_cast<bool>(sharding));
 }
 
@@ -361,6 +361,12 @@ Mesh toMesh(MeshAttr attr, StringRef name) {
     mesh.axes.push_back({axis.getName().str(), axis.getSize()});
   mesh.ranks.assign(attr.getRanks().begin(), attr.getRanks().end());
   return mesh;
+}
+
+MeshAttr withAxes(function_ref<InFlightDiagnostic()> emitError, MeshAttr mesh,
+                  ArrayRef<MeshAxisAttr> axes) {
+  return MeshAttr::getChecked(emitError, mesh.getContext(), axes,
+                              mesh.getRanks());
 }
 
 Mesh toMesh(MeshOp op) { return toMesh(op.getMesh(), op.getSymName()); }
@@ -410,8 +416,7 @@ Sharding toSharding(const Mesh &mesh, ShardingAttr attr) {
     if (dim.getPriority() >= 0)
       to.priority = dim.getPriority();
   }
-  result.replicated =
-      normalizeAxisSet(toAxisList(mesh, attr.getReplicated()));
+  result.replicated = normalizeAxisSet(toAxisList(mesh, attr.getReplicated()));
   result.partial = normalizeAxisSet(toAxisList(mesh, attr.getPartial()));
   result.kind = *parseReduction(attr.getKind());
   return result;
@@ -424,10 +429,10 @@ ShardingAttr toShardingAttr(MLIRContext *context, const Mesh &mesh,
     dims.push_back(DimShardingAttr::get(
         context, toRefs(context, mesh, dim.axes), dim.open,
         dim.priority ? static_cast<int64_t>(*dim.priority) : -1));
-  return ShardingAttr::get(
-      context, FlatSymbolRefAttr::get(context, mesh.name), dims,
-      toRefs(context, mesh, sharding.replicated),
-      reductionName(sharding.kind), toRefs(context, mesh, sharding.partial));
+  return ShardingAttr::get(context, FlatSymbolRefAttr::get(context, mesh.name),
+                           dims, toRefs(context, mesh, sharding.replicated),
+                           reductionName(sharding.kind),
+                           toRefs(context, mesh, sharding.partial));
 }
 
 } // namespace cleave

@@ -89,6 +89,8 @@ def Cleave_ShardingAttr : Cleave_Attr<"Sharding", "sharding"> {
          `replicated` or `partial`.
     (C5) There are as many entries as the tensor has dims.
     (C6) The tensor has a static shape.
+    (C7) The kind of `partial` fits the element type: bitwise and unsigned kinds
+         are for integers, `maxnum` and `minnum` for floats.
 
     Example:
     `#cleave.sharding<@pod, [{"dp", ?}, {"tp"}p1], replicated={"pp"}>`,

@@ -17,9 +17,7 @@ def Cleave_MeshOp : Cleave_Op<"mesh", [Symbol]> {
     Gives a mesh a name that shardings refer to.
 
     Example:
-    ```mlir
-    cleave.mesh @pod = <["pp"=2, "tp"=4]>
-    ```
+    {{example test/dialects/cleave/ops.mlir#mesh}}
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Cleave_MeshAttr:$mesh);
   let assemblyFormat = "$sym_name `=` $mesh attr-dict";
@@ -37,9 +35,7 @@ def Cleave_ConstraintOp : Cleave_Op<"constraint", [
     (C1) The sharding fits the type (see `#cleave.sharding`).
 
     Example:
-    ```mlir
-    %y = cleave.constraint %x <@pod, [{"dp"}, {} ]> : tensor<8x16xf32>
-    ```
+    {{example test/dialects/cleave/ops.mlir#constraint}}
   }];
   let arguments = (ins AnyRankedTensor:$input, Cleave_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
@@ -61,18 +57,16 @@ def Cleave_BarrierOp : Cleave_Op<"barrier", [
   let summary = "stop to propagation";
   let description = [{
     Lets shardings pass only from operand to result (FORWARD), only from result
-    to operand (BACKWARD), or not at all (NONE).
+    to operand (BACKWARD), not at all (NONE), or both ways (BOTH).
 
     Example:
-    ```mlir
-    %y = cleave.barrier %x allowed_direction=FORWARD : tensor<8xf32>
-    ```
+    {{example test/dialects/cleave/ops.mlir#barrier}}
   }];
   let arguments = (ins AnyRankedTensor:$input,
                        Cleave_Direction:$allowed_direction);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $input `allowed_direction` `=` $allowed_direction attr-dict
+    $input `allowed_direction` `` `=` `` $allowed_direction attr-dict
     `:` type($result)
   }];
 }
@@ -87,13 +81,11 @@ def Cleave_GroupOp : Cleave_Op<"group", []> {
     (C2) All members of a group have the same shape.
 
     Example:
-    ```mlir
-    cleave.group %x group_id=0 : tensor<8xf32>
-    ```
+    {{example test/dialects/cleave/ops.mlir#group}}
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$group_id);
   let assemblyFormat = [{
-    $input `group_id` `=` $group_id attr-dict `:` type($input)
+    $input `group_id` `` `=` `` $group_id attr-dict `:` type($input)
   }];
   let hasVerifier = 1;
 }

@@ -4,6 +4,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace cleave;
@@ -32,20 +33,19 @@ void CommDialect::initialize() {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-/// C1 of every op: the mesh exists and has the axes. Gives the mesh and the
-/// number of members.
+/// C1 of every op: the mesh exists and has the axes. Gives the number of
+/// members.
 static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
-                                 AxesAttr axes, Mesh &mesh, int64_t &members) {
-  MeshOp meshOp = lookupMesh(op, name);
-  if (!meshOp)
-    return op->emitOpError() << "names the unknown mesh '" << name.getValue()
-                             << "'; declare it with cleave.mesh";
-  mesh = toMesh(meshOp);
-  AxisList seen;
-  if (failed(verifyAxes([&] { return op->emitOpError(); }, mesh,
-                        axes.getRefs(), seen)))
+                                 AxesAttr axes, int64_t &members) {
+  auto emit = [&] { return op->emitOpError(); };
+  FailureOr<MeshOp> meshOp = requireMesh(emit, op, name, "in its group");
+  if (failed(meshOp))
     return failure();
-  members = axesSize(toAxes(mesh, axes));
+  Mesh mesh = toMesh(*meshOp);
+  AxisList seen;
+  if (failed(verifyAxes(emit, mesh, axes.getRefs(), seen)))
+    return failure();
+  members = axesSize(seen);
   return success();
 }
 
@@ -53,36 +53,34 @@ static LogicalResult verifyDim(Operation *op, StringRef what, int64_t dim,
                                RankedTensorType type) {
   if (dim >= 0 && dim < type.getRank())
     return success();
-  return op->emitOpError() << "has " << what << " " << dim << ", but " << type
-                           << " has dims 0 to " << type.getRank() - 1;
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "has " << what << " " << dim << ", but " << type;
+  if (type.getRank() == 0)
+    return diag << " has no dims";
+  return diag << " has dims 0 to " << type.getRank() - 1;
 }
 
-static LogicalResult verifyKind(Operation *op, ReductionKind kind, Type type) {
-  bool bitwise = kind == ReductionKind::And || kind == ReductionKind::Or ||
-                 kind == ReductionKind::Xor || kind == ReductionKind::UMax ||
-                 kind == ReductionKind::UMin;
-  bool isFloat = isa<FloatType>(type);
-  bool number = kind == ReductionKind::MaxNum || kind == ReductionKind::MinNum;
-  if ((bitwise && isFloat) || (number && !isFloat))
-    return op->emitOpError() << "reduces " << type << " with '"
-                             << reductionName(kind) << "', which is for "
-                             << (number ? "floats" : "integers");
-  return success();
+static LogicalResult verifyKind(Operation *op, Reduction kind, Type type) {
+  return verifyReductionKind([&] { return op->emitOpError(); }, toKind(kind),
+                             type);
 }
 
 /// `large` is `small` with n times as much along `dim`.
 static LogicalResult verifyScaled(Operation *op, RankedTensorType small,
                                   RankedTensorType large, int64_t dim,
                                   int64_t n, StringRef largeName) {
+  if (failed(verifyDim(op, "dim", dim, small)))
+    return failure();
   SmallVector<int64_t> expected(small.getShape());
-  expected[dim] *= n;
-  if (large == RankedTensorType::get(expected, small.getElementType()))
+  if (llvm::MulOverflow(expected[dim], n, expected[dim]))
+    return op->emitOpError() << "has " << n << " members with "
+                             << small.getDimSize(dim) << " each along dim "
+                             << dim << ", which is more than 63 bits can count";
+  auto type = RankedTensorType::get(expected, small.getElementType());
+  if (large == type)
     return success();
   return op->emitOpError() << "has " << n << " members, so its " << largeName
-                           << " must be "
-                           << RankedTensorType::get(expected,
-                                                    small.getElementType())
-                           << ", got " << large;
+                           << " must be " << type << ", got " << large;
 }
 
 static RankedTensorType tensorOf(Value value) {
@@ -90,21 +88,18 @@ static RankedTensorType tensorOf(Value value) {
 }
 
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   // C1
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)))
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)))
     return failure();
   // C2
-  return verifyKind(*this, toKind(getKind()),
-                    tensorOf(getInput()).getElementType());
+  return verifyKind(*this, getKind(), tensorOf(getInput()).getElementType());
 }
 
 LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   // C1, C2, C3
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
       failed(verifyDim(*this, "dim", getDim(), tensorOf(getInput()))))
     return failure();
   return verifyScaled(*this, tensorOf(getInput()), tensorOf(getResult()),
@@ -112,24 +107,21 @@ LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   // C1, C2, C3, C4
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
       failed(verifyDim(*this, "dim", getDim(), tensorOf(getInput()))) ||
       failed(verifyScaled(*this, tensorOf(getResult()), tensorOf(getInput()),
                           getDim(), n, "input")))
     return failure();
-  return verifyKind(*this, toKind(getKind()),
-                    tensorOf(getInput()).getElementType());
+  return verifyKind(*this, getKind(), tensorOf(getInput()).getElementType());
 }
 
 LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   RankedTensorType input = tensorOf(getInput());
   // C1, C2
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
       failed(verifyDim(*this, "split dim", getSplitDim(), input)) ||
       failed(verifyDim(*this, "concat dim", getConcatDim(), input)))
     return failure();
@@ -150,11 +142,10 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n, sources;
   // C1
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
-      failed(verifyGroup(*this, getMeshAttr(), getSource(), mesh, sources)))
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
+      failed(verifyGroup(*this, getMeshAttr(), getSource(), sources)))
     return failure();
   // C2
   if (n != sources)
@@ -163,14 +154,25 @@ LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
+/// n blocks hold `size` indices.
+static LogicalResult verifyCovers(Operation *op, StringRef what, int64_t block,
+                                  int64_t n, int64_t size) {
+  if (size < 0)
+    return op->emitOpError() << "has the " << what << " size " << size
+                             << ", but sizes start at 0";
+  if (size == 0 || (size - 1) / n < block)
+    return success();
+  return op->emitOpError() << "has " << n << " " << what << " blocks of "
+                           << block << ", which do not cover size " << size;
+}
+
 LogicalResult RealignOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n, sources;
   RankedTensorType input = tensorOf(getInput());
   RankedTensorType result = tensorOf(getResult());
   // C1
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
-      failed(verifyGroup(*this, getMeshAttr(), getSource(), mesh, sources)) ||
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
+      failed(verifyGroup(*this, getMeshAttr(), getSource(), sources)) ||
       failed(verifyDim(*this, "dim", getDim(), input)))
     return failure();
   // C2
@@ -181,14 +183,11 @@ LogicalResult RealignOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "turns " << input << " into " << result
                          << ", which differ in more than dim " << getDim();
   // C3
-  if (input.getDimSize(getDim()) * sources < static_cast<int64_t>(getInSize()))
-    return emitOpError() << "has " << sources << " input blocks of "
-                         << input.getDimSize(getDim())
-                         << ", which do not cover size " << getInSize();
-  if (result.getDimSize(getDim()) * n < static_cast<int64_t>(getOutSize()))
-    return emitOpError() << "has " << n << " result blocks of "
-                         << result.getDimSize(getDim())
-                         << ", which do not cover size " << getOutSize();
+  if (failed(verifyCovers(*this, "input", input.getDimSize(getDim()), sources,
+                          getInSize())) ||
+      failed(verifyCovers(*this, "result", result.getDimSize(getDim()), n,
+                          getOutSize())))
+    return failure();
   // C4
   if (static_cast<int64_t>(getStride()) < 1)
     return emitOpError() << "has stride " << static_cast<int64_t>(getStride())
@@ -197,10 +196,9 @@ LogicalResult RealignOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult SliceOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   // C1, C2, C3
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n)) ||
+  if (failed(verifyGroup(*this, getMeshAttr(), getAxes(), n)) ||
       failed(verifyDim(*this, "dim", getDim(), tensorOf(getInput()))))
     return failure();
   return verifyScaled(*this, tensorOf(getResult()), tensorOf(getInput()),
@@ -208,27 +206,28 @@ LogicalResult SliceOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult CoordinateOp::verifySymbolUses(SymbolTableCollection &) {
-  Mesh mesh;
   int64_t n;
   // C1
-  return verifyGroup(*this, getMeshAttr(), getAxes(), mesh, n);
+  return verifyGroup(*this, getMeshAttr(), getAxes(), n);
 }
 
 static LogicalResult verifyTransfer(Operation *op, FlatSymbolRefAttr name,
                                     AxesAttr axes, int64_t delta) {
-  Mesh mesh;
   int64_t n;
   // C1
-  if (failed(verifyGroup(op, name, axes, mesh, n)))
+  if (failed(verifyGroup(op, name, axes, n)))
     return failure();
   if (axes.getRefs().size() != 1)
     return op->emitOpError() << "goes along " << axes.getRefs().size()
                              << " axes, but a transfer goes along one";
   // C2
-  if (delta == 0 || delta >= n || -delta >= n)
-    return op->emitOpError() << "goes " << delta << " ranks along an axis of "
-                             << n << "; the distance must lie in 1 to "
-                             << n - 1 << ", either way";
+  if (n == 1)
+    return op->emitOpError() << "goes along an axis of size 1, which has no "
+                                "other rank";
+  if (delta == 0 || delta >= n || delta <= -n)
+    return op->emitOpError()
+           << "goes " << delta << " ranks along an axis of " << n
+           << "; the distance must lie in 1 to " << n - 1 << ", either way";
   return success();
 }
 

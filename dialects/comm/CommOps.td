@@ -34,8 +34,7 @@ def Comm_CauseAttr : AttrDef<Comm_Dialect, "Cause"> {
     annotation that would remove it, or empty.
 
     Example:
-    `#comm.cause<op = "linalg.matmul", value = "y",
-       why = "the contracted dim 1 of 'h' is cut over 'tp'", remedy = "...">`.
+    {{example test/dialects/comm/ops.mlir#cause}}
   }];
   let parameters = (ins StringRefParameter<>:$op, StringRefParameter<>:$value,
                         StringRefParameter<>:$why,
@@ -73,9 +72,7 @@ def Comm_AllReduceOp : Comm_Collective<"all_reduce", [
     (C2) The kind fits the element type (bitwise kinds: integers).
 
     Example:
-    ```mlir
-    %1 = comm.all_reduce sum %0 over @pod ["tp"] : tensor<8x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#all_reduce}}
   }];
   let arguments = (ins Comm_ReductionKind:$kind, AnyStaticShapeTensor:$input,
                        FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes,
@@ -97,10 +94,7 @@ def Comm_AllGatherOp : Comm_Collective<"all_gather"> {
     (C3) The result has the input's type, but n times as much along `dim`.
 
     Example:
-    ```mlir
-    %1 = comm.all_gather %0 dim 1 over @pod ["tp"]
-           : tensor<8x4xf32> -> tensor<8x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#all_gather}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
                        FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes,
@@ -123,10 +117,7 @@ def Comm_ReduceScatterOp : Comm_Collective<"reduce_scatter"> {
     (C4) The kind fits the element type.
 
     Example:
-    ```mlir
-    %1 = comm.reduce_scatter sum %0 dim 0 over @pod ["tp"]
-           : tensor<8x16xf32> -> tensor<2x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#reduce_scatter}}
   }];
   let arguments = (ins Comm_ReductionKind:$kind, AnyStaticShapeTensor:$input,
                        I64Attr:$dim, FlatSymbolRefAttr:$mesh,
@@ -151,10 +142,7 @@ def Comm_AllToAllOp : Comm_Collective<"all_to_all"> {
     (C4) The result has a n-th along `split_dim` and n times `concat_dim`.
 
     Example:
-    ```mlir
-    %1 = comm.all_to_all %0 split 0 concat 1 over @pod ["tp"]
-           : tensor<8x4xf32> -> tensor<2x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#all_to_all}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$split_dim,
                        I64Attr:$concat_dim, FlatSymbolRefAttr:$mesh,
@@ -179,10 +167,7 @@ def Comm_PermuteOp : Comm_Collective<"permute", [
     (C2) Both lists have as many members.
 
     Example:
-    ```mlir
-    %1 = comm.permute %0 from ["a", "b"] over @pod ["b", "a"]
-           : tensor<8x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#permute}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, Cleave_AxesAttr:$source,
                        FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes,
@@ -212,10 +197,7 @@ def Comm_RealignOp : Comm_Collective<"realign", [
     (C4) The stride is at least 1.
 
     Example:
-    ```mlir
-    %1 = comm.realign %0 into %init dim 0 size 10 to 7 offset 3 stride 1
-           from ["tp"] over @pod ["tp"] : tensor<3xf32> -> tensor<2xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#realign}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, AnyStaticShapeTensor:$init,
                        I64Attr:$dim, I64Attr:$in_size, I64Attr:$out_size,
@@ -242,10 +224,7 @@ def Comm_SliceOp : Comm_Collective<"slice"> {
     (C3) The input has the result's type, but n times as much along `dim`.
 
     Example:
-    ```mlir
-    %1 = comm.slice %0 dim 1 over @pod ["tp"]
-           : tensor<8x16xf32> -> tensor<8x4xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#slice}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
                        FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes,
@@ -268,9 +247,7 @@ def Comm_CoordinateOp : Comm_Op<"coordinate", [
     (C1) The axes are axes of the mesh, none twice.
 
     Example:
-    ```mlir
-    %c = comm.coordinate over @pod ["tp"]
-    ```
+    {{example test/dialects/comm/ops.mlir#coordinate}}
   }];
   let arguments = (ins FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes);
   let results = (outs Index:$result);
@@ -291,9 +268,7 @@ def Comm_SendOp : Comm_Transfer<"send"> {
     (C2) `delta` is not 0 and smaller than the axis.
 
     Example:
-    ```mlir
-    comm.send %0 delta 1 over @pod ["pp"] : tensor<8x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#transfers}}
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$delta,
                        FlatSymbolRefAttr:$mesh, Cleave_AxesAttr:$axes,
@@ -314,9 +289,7 @@ def Comm_RecvOp : Comm_Transfer<"recv"> {
     (C2) `delta` is not 0 and smaller than the axis.
 
     Example:
-    ```mlir
-    %0 = comm.recv delta -1 over @pod ["pp"] : tensor<8x16xf32>
-    ```
+    {{example test/dialects/comm/ops.mlir#transfers}}
   }];
   let arguments = (ins I64Attr:$delta, FlatSymbolRefAttr:$mesh,
                        Cleave_AxesAttr:$axes,

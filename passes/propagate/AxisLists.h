@@ -23,8 +23,7 @@ PrefixComparison comparePrefix(llvm::ArrayRef<AxisRef> a,
 AxisRef freePart(AxisRef ref, llvm::ArrayRef<AxisRef> used);
 
 /// The prefix of `axes` before the first digit that is in `used`.
-AxisList freePrefix(llvm::ArrayRef<AxisRef> axes,
-                    llvm::ArrayRef<AxisRef> used);
+AxisList freePrefix(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> used);
 
 /// The longest prefix of `axes` that cuts `size` without remainder; a last
 /// axis may be cut to a sub-axis: 6 and ["a"], a=4, give ["a":(1)2].

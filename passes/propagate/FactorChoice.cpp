@@ -7,6 +7,7 @@
 #include "passes/propagate/AxisLists.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include <limits>
 
 namespace cleave {
@@ -38,8 +39,10 @@ struct Plan {
 class Search {
 public:
   Search(const ShardingRule &rule, llvm::ArrayRef<PlacedTensor> tensors,
-         const Mesh &mesh, const ReshardCost &cost)
-      : rule(rule), tensors(tensors), mesh(mesh), cost(cost) {}
+         const Mesh &mesh, const ReshardCost &cost,
+         llvm::ArrayRef<AxisRef> reserved)
+      : rule(rule), tensors(tensors), mesh(mesh), cost(cost),
+        reserved(reserved) {}
   Plan run();
 
 private:
@@ -62,6 +65,7 @@ private:
   llvm::ArrayRef<PlacedTensor> tensors;
   const Mesh &mesh;
   const ReshardCost &cost;
+  llvm::ArrayRef<AxisRef> reserved;
   /// What each tensor says.
   llvm::SmallVector<FactorAxes, 4> given;
   /// Factors that may be cut.
@@ -144,7 +148,7 @@ Score Search::scoreOf(llvm::ArrayRef<AxisList> axes, double bound) const {
 bool Search::tryAxes(FactorAxes axes, Plan &best) {
   ++tries;
   for (AxisList &list : axes)
-    list = mergeAxes(list);
+    list = mergeAxes(freePrefix(list, reserved));
   makeComputable(rule, axes);
   Score score = scoreOf(axes, best.score.bytes + best.score.slack());
   if (!score.betterThan(best.score))
@@ -276,8 +280,11 @@ Plan Search::run() {
 
 FactorChoice chooseFactorAxes(const ShardingRule &rule,
                               llvm::ArrayRef<PlacedTensor> tensors,
-                              const Mesh &mesh, const ReshardCost &cost) {
-  Plan plan = Search(rule, tensors, mesh, cost).run();
+                              const Mesh &mesh, const ReshardCost &cost,
+                              llvm::ArrayRef<AxisRef> reserved) {
+  assert(tensors.size() == rule.numTensors() &&
+         "a rule has one entry per tensor");
+  Plan plan = Search(rule, tensors, mesh, cost, reserved).run();
   FactorChoice choice;
   for (unsigned t = 0; t < rule.numTensors(); ++t) {
     Sharding sharding = impliedSharding(rule, t, plan.axes, mesh);
@@ -289,6 +296,82 @@ FactorChoice chooseFactorAxes(const ShardingRule &rule,
   choice.axes = std::move(plan.axes);
   choice.bytes = plan.score.bytes;
   return choice;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// All that a choice depends on, as one list of numbers.
+class Key {
+public:
+  void add(int64_t number) {
+    text.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  }
+  void add(llvm::ArrayRef<AxisRef> axes) {
+    add(static_cast<int64_t>(axes.size()));
+    for (AxisRef ref : axes) {
+      add(ref.axis);
+      add(ref.pre);
+      add(ref.size);
+    }
+  }
+  void add(const ShardingRule &rule);
+  void add(const PlacedTensor &tensor);
+  llvm::StringRef str() const { return text; }
+
+private:
+  std::string text;
+};
+} // namespace
+
+void Key::add(const ShardingRule &rule) {
+  add(static_cast<int64_t>(rule.operands.size()));
+  for (const Factor &factor : rule.factors) {
+    add(factor.size);
+    add(static_cast<int64_t>(factor.kind));
+    add(static_cast<int64_t>(factor.reduction));
+  }
+  for (unsigned t = 0; t < rule.numTensors(); ++t)
+    for (const auto &dim : rule.tensor(t).dims) {
+      add(static_cast<int64_t>(dim.size()));
+      for (unsigned f : dim)
+        add(static_cast<int64_t>(f));
+    }
+}
+
+void Key::add(const PlacedTensor &tensor) {
+  add(tensor.elementBytes);
+  add(static_cast<int64_t>(tensor.cheap));
+  add(static_cast<int64_t>(tensor.sharding.kind));
+  add(tensor.sharding.partial);
+  for (auto [size, dim] : llvm::zip_equal(tensor.shape, tensor.sharding.dims)) {
+    add(size);
+    add(dim.axes);
+  }
+}
+
+struct FactorChooser::Memory {
+  llvm::StringMap<FactorChoice> choices;
+};
+
+FactorChooser::FactorChooser(const Mesh &mesh, ReshardCost cost)
+    : mesh(mesh), cost(std::move(cost)), memory(std::make_unique<Memory>()) {}
+FactorChooser::~FactorChooser() = default;
+
+const FactorChoice &FactorChooser::choose(const ShardingRule &rule,
+                                          llvm::ArrayRef<PlacedTensor> tensors,
+                                          llvm::ArrayRef<AxisRef> reserved) {
+  Key key;
+  key.add(rule);
+  for (const PlacedTensor &tensor : tensors)
+    key.add(tensor);
+  key.add(reserved);
+  auto [known, isNew] = memory->choices.try_emplace(key.str());
+  if (isNew)
+    known->second = chooseFactorAxes(rule, tensors, mesh, cost, reserved);
+  return known->second;
 }
 
 } // namespace cleave

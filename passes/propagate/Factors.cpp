@@ -52,7 +52,7 @@ DimFactorAxes projectDim(const ShardingRule &rule,
       left = rule.factors[factors[++i]].size;
       continue;
     }
-    int64_t part = i == last ? ref.size
+    int64_t part = i == last              ? ref.size
                    : left % ref.size == 0 ? ref.size
                    : ref.size % left == 0 ? left
                                           : 1;
@@ -183,6 +183,20 @@ static const Factor *firstCutReduction(const ShardingRule &rule,
   return nullptr;
 }
 
+/// The prefix of `axes` that uses no digit of `used`, and none twice; adds it
+/// to `used`.
+static AxisList claim(llvm::ArrayRef<AxisRef> axes, AxisList &used) {
+  AxisList result;
+  for (AxisRef ref : axes) {
+    AxisList part = freePrefix({ref}, used);
+    llvm::append_range(result, part);
+    llvm::append_range(used, part);
+    if (part != AxisList{ref})
+      break;
+  }
+  return mergeAxes(result);
+}
+
 void makeComputable(const ShardingRule &rule, FactorAxes &axes) {
   AxisList used;
   const Factor *reduction = firstCutReduction(rule, axes);
@@ -194,8 +208,7 @@ void makeComputable(const ShardingRule &rule, FactorAxes &axes) {
     if (otherKind || !isCuttable(rule, f))
       axes[f].clear();
     else
-      axes[f] = freePrefix(axes[f], used);
-    llvm::append_range(used, axes[f]);
+      axes[f] = claim(axes[f], used);
   }
   bool changed = true;
   while (changed) {

@@ -15,6 +15,7 @@
 
 #include "dialects/sharding/ShardingRule.h"
 #include <functional>
+#include <memory>
 
 namespace cleave {
 
@@ -22,10 +23,9 @@ namespace cleave {
 using FactorAxes = llvm::SmallVector<AxisList, 6>;
 
 /// Bytes each rank sends to bring a tensor from one sharding to another.
-using ReshardCost = std::function<double(const Sharding &from,
-                                         const Sharding &to,
-                                         llvm::ArrayRef<int64_t> shape,
-                                         int64_t elementBytes)>;
+using ReshardCost =
+    std::function<double(const Sharding &from, const Sharding &to,
+                         llvm::ArrayRef<int64_t> shape, int64_t elementBytes)>;
 
 /// An estimate by the ring conventions: slices are free, then partial axes are
 /// reduced (scattered where `to` cuts along them), moved axes are exchanged,
@@ -46,7 +46,8 @@ DimFactorAxes projectDim(const ShardingRule &rule,
                          llvm::ArrayRef<unsigned> factors,
                          llvm::ArrayRef<AxisRef> axes);
 
-/// Distributes the axes of tensor `tensor` over its factors; [8]{a4} with factors 2, 4 gives a:(1)2 and a:(2)2.
+/// Distributes the axes of tensor `tensor` over its factors; [8]{a4} with
+/// factors 2, 4 gives a:(1)2 and a:(2)2.
 FactorAxes factorAxesOf(const ShardingRule &rule, unsigned tensor,
                         const Sharding &sharding);
 
@@ -85,10 +86,29 @@ struct FactorChoice {
 
 /// Chooses the axes of each factor that move the fewest bytes; among equals,
 /// those that cut the computation most. `tensors`: operands, then results.
-FactorChoice
-chooseFactorAxes(const ShardingRule &rule, llvm::ArrayRef<PlacedTensor> tensors,
-                 const Mesh &mesh,
-                 const ReshardCost &cost = estimateReshardBytes);
+/// The op is not cut along `reserved`: axes of partial operands that pass it.
+FactorChoice chooseFactorAxes(const ShardingRule &rule,
+                              llvm::ArrayRef<PlacedTensor> tensors,
+                              const Mesh &mesh,
+                              const ReshardCost &cost = estimateReshardBytes,
+                              llvm::ArrayRef<AxisRef> reserved = {});
+
+/// Remembers its choices: equal layers ask the same again and again.
+class FactorChooser {
+public:
+  explicit FactorChooser(const Mesh &mesh,
+                         ReshardCost cost = estimateReshardBytes);
+  ~FactorChooser();
+  const FactorChoice &choose(const ShardingRule &rule,
+                             llvm::ArrayRef<PlacedTensor> tensors,
+                             llvm::ArrayRef<AxisRef> reserved = {});
+
+private:
+  struct Memory;
+  const Mesh &mesh;
+  ReshardCost cost;
+  std::unique_ptr<Memory> memory;
+};
 
 } // namespace cleave
 

@@ -34,8 +34,8 @@ int64_t MinCut::augment() {
   unsigned at = numNodes;
   while (at != numNodes + 1) {
     unsigned &e = current[at];
-    while (e != kNone && (edges[e].left == 0 ||
-                          level[edges[e].to] != level[at] + 1))
+    while (e != kNone &&
+           (edges[e].left == 0 || level[edges[e].to] != level[at] + 1))
       e = edges[e].next;
     if (e != kNone) {
       path.push_back(e);

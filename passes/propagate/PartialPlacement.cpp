@@ -167,8 +167,8 @@ void Painter::findModes(unsigned op) {
 
 void Painter::findPotential() {
   for (auto [v, value] : llvm::enumerate(problem.values)) {
-    declared[v] = !value.declared.empty() &&
-                  value.declaredKind == color.kind && has(value.declared);
+    declared[v] = !value.declared.empty() && value.declaredKind == color.kind &&
+                  has(value.declared);
     potential[v] = creates(v);
   }
   for (auto [i, op] : llvm::enumerate(problem.ops)) {
@@ -187,8 +187,7 @@ void Painter::findWhole() {
       declared[v] = false;
     }
     // One tensor holds summands of one kind only.
-    bool otherKind =
-        !result.kept[v].empty() && result.kinds[v] != color.kind;
+    bool otherKind = !result.kept[v].empty() && result.kinds[v] != color.kind;
     whole[v] = otherKind || (value.neededWhole && !declared[v]);
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))

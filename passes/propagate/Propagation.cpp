@@ -9,7 +9,6 @@
 #include "passes/propagate/Visit.h"
 #include "llvm/ADT/STLExtras.h"
 #include <deque>
-#include <set>
 
 namespace cleave {
 
@@ -20,7 +19,8 @@ llvm::StringRef phaseName(Phase phase) {
   return names[static_cast<unsigned>(phase)];
 }
 
-ShardingRule identityRule(llvm::ArrayRef<int64_t> shape, unsigned numOperands) {
+ShardingRule identityRule(llvm::ArrayRef<int64_t> shape, unsigned numOperands,
+                          unsigned numResults) {
   ShardingRule rule;
   TensorFactors tensor;
   for (auto [i, size] : llvm::enumerate(shape)) {
@@ -30,7 +30,7 @@ ShardingRule identityRule(llvm::ArrayRef<int64_t> shape, unsigned numOperands) {
     tensor.dims.push_back({static_cast<unsigned>(i)});
   }
   rule.operands.assign(numOperands, tensor);
-  rule.results.push_back(tensor);
+  rule.results.assign(numResults, tensor);
   rule.elementwise = true;
   return rule;
 }
@@ -117,6 +117,37 @@ PropagationResult Engine::run() {
 
 PropagationResult propagate(const PropagationProblem &problem) {
   return Engine(problem).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Explanations
+//===----------------------------------------------------------------------===//
+
+DecisionIndex::DecisionIndex(const PropagationResult &result)
+    : result(result), decisions(result.shardings.size()) {
+  for (auto [i, decision] : llvm::enumerate(result.decisions))
+    decisions[decision.value].push_back(i);
+}
+
+llvm::SmallVector<const Decision *, 4>
+DecisionIndex::chain(unsigned value, unsigned dim, AxisRef axis) const {
+  llvm::SmallVector<const Decision *, 4> steps;
+  // Each step is older than the one before, so this ends.
+  unsigned before = result.decisions.size();
+  while (true) {
+    const Decision *step = nullptr;
+    for (unsigned i : decisions[value]) {
+      const Decision &decision = result.decisions[i];
+      if (i < before && decision.dim == dim && overlaps(decision.axes, axis))
+        step = &decision;
+    }
+    if (!step)
+      return steps;
+    steps.push_back(step);
+    before = step - result.decisions.data();
+    value = step->source;
+    dim = step->sourceDim;
+  }
 }
 
 } // namespace cleave

@@ -32,7 +32,9 @@ struct PropagationValue {
 /// Which way a barrier lets shardings pass.
 enum class Direction : uint8_t { Both, Forward, Backward, None };
 
-/// One op, or one data-flow edge (an identity rule over the tied values).
+/// One op, or one data-flow edge (an identity rule over the tied values). The
+/// rule of an op of which nothing is known has dims without factors, or no
+/// tensors at all.
 struct PropagationOp {
   ShardingRule rule;
   /// Indices of values, in the order of the rule's operands and results.
@@ -53,9 +55,10 @@ struct PropagationProblem {
   std::vector<llvm::SmallVector<unsigned, 4>> groups;
 };
 
-/// The rule of a data-flow edge: `numOperands` tensors tied to one result.
+/// The rule of a data-flow edge: all its tensors have one shape and sharding.
+/// A loop ties init and yield (operands) to iter-arg and result (results).
 ShardingRule identityRule(llvm::ArrayRef<int64_t> shape,
-                          unsigned numOperands = 1);
+                          unsigned numOperands = 1, unsigned numResults = 1);
 
 /// The order inside one user priority.
 enum class Phase : uint8_t {
@@ -118,6 +121,21 @@ struct PropagationResult {
 };
 
 PropagationResult propagate(const PropagationProblem &problem);
+
+/// Finds the decisions behind a sharding, for explanations.
+class DecisionIndex {
+public:
+  explicit DecisionIndex(const PropagationResult &result);
+  /// How `axis` came to this dim: the last step first. Empty if the user wrote
+  /// it there; else the source of the last entry is where the user did.
+  llvm::SmallVector<const Decision *, 4> chain(unsigned value, unsigned dim,
+                                               AxisRef axis) const;
+
+private:
+  const PropagationResult &result;
+  /// Per value, its decisions in order.
+  std::vector<llvm::SmallVector<unsigned, 2>> decisions;
+};
 
 } // namespace cleave
 

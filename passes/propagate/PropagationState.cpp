@@ -87,7 +87,10 @@ void PropagationState::addMember(ClassState &cls, unsigned value) {
     for (int64_t size : v.shape)
       cls.bytes *= static_cast<double>(size);
     for (const DimSharding &dim : v.initial.dims)
-      cls.dims.push_back({withoutUnits(dim.axes), {}, dim.open, false,
+      cls.dims.push_back({withoutUnits(dim.axes),
+                          {},
+                          dim.open,
+                          false,
                           dim.priority.value_or(0)});
     cls.reserved = withoutUnits(v.initial.replicated);
     llvm::append_range(cls.reserved, withoutUnits(v.initial.partial));
@@ -108,6 +111,7 @@ void PropagationState::makeClasses() {
   std::iota(leader.begin(), leader.end(), 0);
   joinGroups(leader);
   classOf.resize(leader.size());
+  classes.reserve(leader.size());
   for (unsigned v = 0; v < leader.size(); ++v) {
     unsigned root = find(leader, v);
     if (root == v) {
@@ -135,7 +139,7 @@ bool PropagationState::show(unsigned index) {
   ClassState &cls = classes[index];
   bool any = false;
   cls.parked.clear();
-  for (DimState &dim : cls.dims) {
+  for (auto [d, dim] : llvm::enumerate(cls.dims)) {
     if (dim.priority > priority)
       llvm::append_range(cls.parked, dim.declared);
     if (dim.priority != priority)
@@ -144,8 +148,31 @@ bool PropagationState::show(unsigned index) {
     dim.axes = dim.declared;
     dim.open = dim.declaredOpen;
     cls.sharded |= !dim.axes.empty();
+    if (cls.members.size() > 1)
+      recordShared(cls, d);
   }
   return any;
+}
+
+/// What the members of a group have from the annotation of one of them.
+void PropagationState::recordShared(const ClassState &cls, unsigned dim) {
+  auto rest = [&](unsigned value) {
+    const DimSharding &own = problem.values[value].initial.dims[dim];
+    return comparePrefix(withoutUnits(own.axes), cls.dims[dim].declared).restB;
+  };
+  const unsigned *source = llvm::find_if(
+      cls.members, [&](unsigned value) { return rest(value).empty(); });
+  for (unsigned value : cls.members) {
+    Decision decision;
+    decision.value = value;
+    decision.dim = dim;
+    decision.axes = rest(value);
+    decision.source = *source;
+    decision.sourceDim = dim;
+    decision.priority = priority;
+    if (!decision.axes.empty())
+      result.decisions.push_back(std::move(decision));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,8 +184,8 @@ static void findPlaces(const ShardingRule &rule, OpState &op) {
   for (unsigned t = 0; t < rule.numTensors(); ++t)
     for (auto [d, dim] : llvm::enumerate(rule.tensor(t).dims))
       for (auto [i, f] : llvm::enumerate(dim))
-        op.places[f].push_back({t, static_cast<unsigned>(d),
-                                static_cast<unsigned>(i)});
+        op.places[f].push_back(
+            {t, static_cast<unsigned>(d), static_cast<unsigned>(i)});
   for (auto [f, places] : llvm::enumerate(op.places)) {
     bool diagonal = false;
     for (size_t i = 1; i < places.size(); ++i)
@@ -176,8 +203,7 @@ static void classify(const ShardingRule &rule, OpState &op) {
   unsigned large = 0;
   op.passThrough = true;
   for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-    op.passThrough &=
-        factor.kind == FactorKind::PassThrough && !factor.blocked;
+    op.passThrough &= factor.kind == FactorKind::PassThrough && !factor.blocked;
     if (factor.size == 1 || op.places[f].empty())
       continue;
     ++large;
@@ -261,6 +287,7 @@ static AxisList finalAxes(llvm::ArrayRef<AxisRef> written,
 }
 
 PropagationResult PropagationState::finish() {
+  result.shardings.reserve(problem.values.size());
   for (auto [v, value] : llvm::enumerate(problem.values)) {
     const ClassState &cls = classes[classOf[v]];
     Sharding sharding = value.initial;

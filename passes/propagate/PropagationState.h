@@ -67,8 +67,8 @@ public:
   bool show(unsigned cls);
   /// Ops with a tensor of this class.
   llvm::ArrayRef<unsigned> users(unsigned cls) const {
-    return llvm::ArrayRef(userList)
-        .slice(userStart[cls], userStart[cls + 1] - userStart[cls]);
+    return llvm::ArrayRef(userList).slice(userStart[cls],
+                                          userStart[cls + 1] - userStart[cls]);
   }
   unsigned valueOf(unsigned op, unsigned tensor) const {
     const PropagationOp &o = problem.ops[op];
@@ -88,6 +88,7 @@ private:
   void makeClasses();
   void joinGroups(std::vector<unsigned> &leader);
   void addMember(ClassState &cls, unsigned value);
+  void recordShared(const ClassState &cls, unsigned dim);
   bool join(ClassState &cls, const Sharding &sharding);
   void makeOps();
   void makeUsers();

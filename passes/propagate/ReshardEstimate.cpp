@@ -88,9 +88,9 @@ struct QueryLess {
         return order;
     if (int order = compare(a.partial, b.partial))
       return order;
-    return a.partial.empty() ? 0
-                             : static_cast<int>(a.kind) -
-                                   static_cast<int>(b.kind);
+    return a.partial.empty()
+               ? 0
+               : static_cast<int>(a.kind) - static_cast<int>(b.kind);
   }
   bool operator()(const Query &a, const Query &b) const {
     if (a.elementBytes != b.elementBytes)
@@ -112,10 +112,10 @@ ReshardCost cached(ReshardCost cost) {
     Query query{from, to, {shape.begin(), shape.end()}, elementBytes};
     auto known = answers->find(query);
     if (known == answers->end())
-      known = answers
-                  ->emplace(std::move(query),
-                            cost(from, to, shape, elementBytes))
-                  .first;
+      known =
+          answers
+              ->emplace(std::move(query), cost(from, to, shape, elementBytes))
+              .first;
     return known->second;
   };
 }

@@ -111,15 +111,14 @@ void Visitor::collect() {
 Visitor::Wish Visitor::wishOf(unsigned factor) {
   Wish wish;
   wish.factor = factor;
-  llvm::SmallVector<Source, 0> sources;
   bool disagree = false;
   for (const FactorPlace &place : info->places[factor]) {
-    const DimState &dim = cls(place.tensor).dims[place.dim];
+    const ClassState &c = cls(place.tensor);
+    const DimState &dim = c.dims[place.dim];
     bool isResult = place.tensor >= info->numOperands;
     // Elementwise ops don't cut their operands along what a closed result
     // doesn't have: it would only be gathered again.
-    if (info->passThrough && isResult && !dim.open &&
-        !cls(place.tensor).foreign) {
+    if (info->passThrough && isResult && !dim.open && !c.foreign) {
       wish.axes = axesAt(factor, place);
       wish.source = place;
       return wish;
@@ -127,22 +126,31 @@ Visitor::Wish Visitor::wishOf(unsigned factor) {
     if (dim.axes.empty() || !isSource(place))
       continue;
     AxisList axes = axesAt(factor, place);
-    if (axes.empty())
+    if (axes.empty() || axes == wish.axes)
       continue;
     PrefixComparison cut = comparePrefix(wish.axes, axes);
-    if (sources.empty() || (!disagree && cut.restA.empty() &&
-                            !cut.restB.empty())) {
-      wish.axes = axes;
-      wish.source = place;
-    } else if (!cut.restA.empty() && !cut.restB.empty()) {
+    if (!cut.restA.empty() && !cut.restB.empty()) {
       disagree = true;
       wish.axes = cut.common;
+    } else if (!disagree && !cut.restB.empty()) {
+      wish.axes = std::move(axes);
+      wish.source = place;
     }
-    sources.push_back({std::move(axes), place});
   }
   if (disagree)
-    wish.others = std::move(sources);
+    findOthers(wish);
   return wish;
+}
+
+void Visitor::findOthers(Wish &wish) const {
+  for (const FactorPlace &place : info->places[wish.factor]) {
+    if (!isSource(place))
+      continue;
+    AxisList axes = axesAt(wish.factor, place);
+    if (!axes.empty())
+      wish.others.push_back({std::move(axes), place});
+  }
+  wish.source = wish.others.front().place;
 }
 
 /// Decides between lists that disagree; equal bytes: the larger tensor, then
@@ -176,6 +184,8 @@ AxisList Visitor::extension(const Wish &wish, const FactorPlace &place) const {
   if (!dim.open || wish.axes.empty() || !isTarget(place))
     return {};
   const auto &factors = rule->tensor(place.tensor).dims[place.dim];
+  if (factors.size() == 1 && dim.axes == wish.axes)
+    return {};
   DimFactorAxes projected;
   if (factors.size() > 1) {
     projected = projectDim(*rule, factors, dim.axes);
@@ -280,8 +290,7 @@ void Visitor::order(llvm::SmallVectorImpl<unsigned> &factors) {
     return std::make_tuple(wish.bytes, -cls(wish.source.tensor).bytes,
                            -axesSize(wish.axes), wish.source.tensor, f);
   };
-  llvm::sort(factors,
-             [&](unsigned a, unsigned b) { return key(a) < key(b); });
+  llvm::sort(factors, [&](unsigned a, unsigned b) { return key(a) < key(b); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,8 +335,8 @@ void Visitor::record(const Wish &wish, const FactorPlace &place, AxisList axes,
     if (here && llvm::any_of(other.axes, [&](AxisRef ref) {
           return overlaps(decision.axes, ref);
         }))
-      decision.losers.push_back({state.valueOf(op, other.source.tensor),
-                                 other.axes, other.bytes});
+      decision.losers.push_back(
+          {state.valueOf(op, other.source.tensor), other.axes, other.bytes});
   }
   if (!decision.losers.empty())
     decision.bytes = wish.bytes;

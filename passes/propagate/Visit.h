@@ -37,6 +37,7 @@ private:
 
   void collect();
   Wish wishOf(unsigned factor);
+  void findOthers(Wish &wish) const;
   void takeCheapest(Wish &wish, llvm::ArrayRef<Source> sources);
   AxisList axesAt(unsigned factor, const FactorPlace &place) const;
   AxisList extension(const Wish &wish, const FactorPlace &place) const;

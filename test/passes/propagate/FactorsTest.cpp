@@ -151,9 +151,8 @@ TEST(Factors, EstimateFollowsRingConventions) {
   EXPECT_EQ(bytes("x4,y2", {16, 8}, "{x}{}", "{}{x}"), 24);
   EXPECT_EQ(bytes("x4,y2", {16, 8}, "{}{} partial=sum{x}", "{}{}"), 192);
   EXPECT_EQ(bytes("x4,y2", {16, 8}, "{}{} partial=sum{x}", "{x}{}"), 96);
-  EXPECT_EQ(bytes("x4,y2", {16, 8}, "{}{} partial=sum{x}",
-                  "{}{} partial=sum{x}"),
-            0);
+  EXPECT_EQ(
+      bytes("x4,y2", {16, 8}, "{}{} partial=sum{x}", "{}{} partial=sum{x}"), 0);
   // Cut first, then exchange.
   EXPECT_EQ(bytes("x4,y2", {16, 8}, "{x}{}", "{y}{x}"), 12);
   // Uneven: 5 in 4 is blocks of 2.
@@ -168,7 +167,8 @@ TEST(Factors, CacheAsksOnce) {
     return estimateReshardBytes(from, to, shape, bytes);
   });
   Mesh mesh = parseMesh("x4");
-  Sharding from = parseSharding(mesh, 1, "{x}"), to = parseSharding(mesh, 1, "{}");
+  Sharding from = parseSharding(mesh, 1, "{x}"),
+           to = parseSharding(mesh, 1, "{}");
   EXPECT_EQ(cost(from, to, {8}, 4), 24);
   EXPECT_EQ(cost(from, to, {8}, 4), 24);
   EXPECT_EQ(asked, 1u);

@@ -3,9 +3,14 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <ctime>
 #include <map>
 
 namespace cleave::test {
+
+double cpuSeconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 //===----------------------------------------------------------------------===//
 // Text

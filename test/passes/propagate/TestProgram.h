@@ -13,6 +13,9 @@ namespace cleave::test {
 
 using Shape = llvm::SmallVector<int64_t, 4>;
 
+/// Time of this process alone, so that a busy machine does not fail a test.
+double cpuSeconds();
+
 Mesh parseMesh(llvm::StringRef text);
 Sharding parseSharding(const Mesh &mesh, unsigned rank, llvm::StringRef text);
 /// "{a}{b:(1)2}", with " partial=sum{c}" where there are partial axes.
