@@ -141,14 +141,13 @@ void ShardingGenerator::addPartials(ArrayRef<Operation *> sums) {
       Sharding cut = Sharding::whole(2, false);
       cut.dims[1 - i].axes = partial;
       Value operand = op->getOperand(i);
-      op->setOperand(i, ConstraintOp::create(
-                            b, loc, operand.getType(), operand,
-                            toShardingAttr(b.getContext(), mesh, cut)));
+      op->setOperand(
+          i, ConstraintOp::create(b, loc, operand.getType(), operand,
+                                  toShardingAttr(b.getContext(), mesh, cut)));
     }
-    Sharding sharding =
-        Sharding::whole(cast<RankedTensorType>(op->getResult(0).getType())
-                            .getRank(),
-                        random.chance(50));
+    Sharding sharding = Sharding::whole(
+        cast<RankedTensorType>(op->getResult(0).getType()).getRank(),
+        random.chance(50));
     sharding.partial = partial;
     op->setAttr(kShardingAttr, toShardingAttr(b.getContext(), mesh, sharding));
   }
@@ -207,8 +206,9 @@ void ShardingGenerator::addGroups(func::FuncOp function) {
     return;
   Value first = random.pick(values);
   llvm::erase_if(values, [&](Value value) {
-    return value == first || cast<RankedTensorType>(value.getType()).getShape() !=
-                                 cast<RankedTensorType>(first.getType()).getShape();
+    return value == first ||
+           cast<RankedTensorType>(value.getType()).getShape() !=
+               cast<RankedTensorType>(first.getType()).getShape();
   });
   if (values.empty())
     return;

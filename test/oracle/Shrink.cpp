@@ -37,7 +37,10 @@ private:
   OwningOpRef<ModuleOp> parse(StringRef text);
   bool tryText(const std::string &text);
   bool tryStep(const Step &step);
+  using ChunkStep = std::function<bool(ModuleOp, size_t, size_t)>;
+  bool tryChunks(size_t count, const ChunkStep &step);
   bool dropOps();
+  bool cutShort();
   bool dropEdges();
   bool dropHints();
   bool shrinkNumbers();
@@ -106,6 +109,13 @@ bool Shrinker::tryStep(const Step &step) {
   return tryText(text);
 }
 
+static func::FuncOp entryOf(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic())
+      return function;
+  return {};
+}
+
 /// The n-th op with results that is no body of a linalg op.
 static Operation *nthOp(ModuleOp module, size_t n) {
   Operation *found = nullptr;
@@ -135,47 +145,93 @@ static Value substitute(Operation *op, Value result) {
   if (function.isPublic()) {
     Block &block = function.getBody().front();
     Value argument = block.addArgument(type, op->getLoc());
-    function.setType(b.getFunctionType(block.getArgumentTypes(),
-                                       function.getResultTypes()));
+    function.setType(
+        b.getFunctionType(block.getArgumentTypes(), function.getResultTypes()));
     return argument;
   }
   auto attr = DenseElementsAttr::get(type, b.getOneAttr(type.getElementType()));
   return arith::ConstantOp::create(b, op->getLoc(), type, attr);
 }
 
+/// Units 0 to count - 1, tried in halves, quarters, ..., one by one, from the
+/// last to the first. `step` changes the units [first, first + size).
+bool Shrinker::tryChunks(size_t count, const ChunkStep &step) {
+  bool any = false;
+  for (size_t size = std::max<size_t>(1, count); size > 0; size /= 2)
+    for (size_t first = (count + size - 1) / size * size; first > 0;) {
+      first -= size;
+      any |= tryStep([&](ModuleOp copy) { return step(copy, first, size); });
+    }
+  return any;
+}
+
+static size_t numOps(ModuleOp module) {
+  size_t count = 0;
+  while (nthOp(module, count))
+    ++count;
+  return count;
+}
+
+/// Replaces the results of an op and erases it; false if it cannot go.
+static bool dropOp(Operation *op) {
+  if (isa<arith::ConstantOp>(op))
+    return false;
+  for (Value result : op->getResults()) {
+    if (result.use_empty())
+      continue;
+    Value other = substitute(op, result);
+    if (!other)
+      return false;
+    result.replaceAllUsesWith(other);
+  }
+  op->erase();
+  return true;
+}
+
 bool Shrinker::dropOps() {
   OwningOpRef<ModuleOp> module = parse(best);
   if (!module)
     return false;
-  size_t count = 0;
-  while (nthOp(*module, count))
-    ++count;
-  bool any = false;
-  for (size_t i = count; i-- > 0;) {
-    any |= tryStep([&](ModuleOp copy) {
-      Operation *op = nthOp(copy, i);
-      if (!op || (isa<arith::ConstantOp>(op) && !isa<GroupOp>(op)))
-        return false;
-      for (Value result : op->getResults()) {
-        if (result.use_empty())
-          continue;
-        Value other = substitute(op, result);
-        if (!other)
-          return false;
-        result.replaceAllUsesWith(other);
-      }
-      op->erase();
-      return true;
-    });
-  }
-  return any;
+  return tryChunks(numOps(*module),
+                   [](ModuleOp copy, size_t first, size_t size) {
+                     SmallVector<Operation *> ops;
+                     for (size_t i = first; i < first + size; ++i)
+                       if (Operation *op = nthOp(copy, i))
+                         ops.push_back(op);
+                     bool any = false;
+                     // Inner ones first: erasing a loop erases them.
+                     for (Operation *op : llvm::reverse(ops))
+                       any |= dropOp(op);
+                     return any;
+                   });
 }
 
-static func::FuncOp entryOf(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function.isPublic())
-      return function;
-  return {};
+/// Ends the entry early: it returns one value computed on the way.
+bool Shrinker::cutShort() {
+  OwningOpRef<ModuleOp> module = parse(best);
+  if (!module)
+    return false;
+  size_t count = numOps(*module);
+  for (size_t i = 0; i < count; ++i) {
+    bool done = tryStep([&](ModuleOp copy) {
+      Operation *op = nthOp(copy, i);
+      func::FuncOp entry = entryOf(copy);
+      if (!op || op->getParentOp() != entry || op->getNumResults() == 0 ||
+          !isa<RankedTensorType>(op->getResult(0).getType()))
+        return false;
+      Operation *terminator = entry.getBody().front().getTerminator();
+      for (unsigned r = entry.getNumResults(); r-- > 0;)
+        (void)entry.removeResultAttr(r, kShardingAttr);
+      entry.setResAttrsAttr({});
+      terminator->setOperands(op->getResult(0));
+      entry.setType(FunctionType::get(context, entry.getArgumentTypes(),
+                                      op->getResult(0).getType()));
+      return true;
+    });
+    if (done)
+      return true;
+  }
+  return false;
 }
 
 /// Results and unused arguments of the entry.
@@ -200,32 +256,34 @@ bool Shrinker::dropEdges() {
   return any;
 }
 
-/// Shardings and other attributes of the dialect, one by one.
-bool Shrinker::dropHints() {
-  bool any = false;
+/// Removes a hint: those of arguments come first, then of results, of ops.
+static bool dropHint(ModuleOp module, size_t i) {
+  func::FuncOp entry = entryOf(module);
   static const StringLiteral names[] = {kShardingAttr, kWeightAttr, kStateAttr};
-  for (StringRef name : names)
-    for (unsigned i = 0; i < 24; ++i) {
-      any |= tryStep([&](ModuleOp copy) {
-        func::FuncOp entry = entryOf(copy);
-        if (!entry || i >= entry.getNumArguments())
-          return false;
-        return entry.removeArgAttr(i, name) != nullptr;
-      });
-      any |= i < 8 && tryStep([&](ModuleOp copy) {
-        func::FuncOp entry = entryOf(copy);
-        if (!entry || i >= entry.getNumResults())
-          return false;
-        return entry.removeResultAttr(i, name) != nullptr;
-      });
-    }
+  size_t arguments = 3 * entry.getNumArguments();
+  size_t results = 3 * entry.getNumResults();
+  if (i < arguments)
+    return entry.removeArgAttr(i / 3, names[i % 3]) != nullptr;
+  i -= arguments;
+  if (i < results)
+    return entry.removeResultAttr(i / 3, names[i % 3]) != nullptr;
+  Operation *op = nthOp(module, i - results);
+  return op && op->removeDiscardableAttr(kShardingAttr) != nullptr;
+}
+
+bool Shrinker::dropHints() {
   OwningOpRef<ModuleOp> module = parse(best);
-  for (size_t i = 0; module && nthOp(*module, i); ++i)
-    any |= tryStep([&](ModuleOp copy) {
-      Operation *op = nthOp(copy, i);
-      return op && op->removeDiscardableAttr(kShardingAttr) != nullptr;
-    });
-  return any;
+  func::FuncOp entry = module ? entryOf(*module) : func::FuncOp();
+  if (!entry)
+    return false;
+  size_t count =
+      3 * entry.getNumArguments() + 3 * entry.getNumResults() + numOps(*module);
+  return tryChunks(count, [](ModuleOp copy, size_t first, size_t size) {
+    bool any = false;
+    for (size_t i = first; i < first + size; ++i)
+      any |= dropHint(copy, i);
+    return any;
+  });
 }
 
 /// Places of numbers that stand for themselves: not in names like %12 or f32,
@@ -263,7 +321,8 @@ bool Shrinker::shrinkNumbers() {
   std::set<int64_t> numbers;
   for (size_t i = 0; i < best.size(); ++i)
     if (isNumberAt(best, i) && (i == 0 || !isNumberAt(best, i - 1))) {
-      StringRef digits = StringRef(best).drop_front(i).take_while(llvm::isDigit);
+      StringRef digits =
+          StringRef(best).drop_front(i).take_while(llvm::isDigit);
       int64_t value;
       if (!digits.getAsInteger(10, value) && value > 1)
         numbers.insert(value);
@@ -282,9 +341,12 @@ bool Shrinker::shrinkNumbers() {
 }
 
 std::string Shrinker::run() {
+  tryStep([](ModuleOp) { return true; }); // without what nobody reads
+  cutShort();
   bool any = true;
   while (any && !outOfTime()) {
-    any = dropOps();
+    any = dropEdges();
+    any |= dropOps();
     any |= dropEdges();
     any |= dropHints();
     any |= shrinkNumbers();

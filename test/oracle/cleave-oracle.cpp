@@ -4,13 +4,14 @@
 // nothing failed. Failures are written as .mlir files, made as small as they
 // get, with the command line that shows them.
 //===----------------------------------------------------------------------===//
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "passes/Pipelines.h"
 #include "passes/Registration.h"
 #include "test/oracle/Generator.h"
 #include "test/oracle/Shrink.h"
 #include "test/oracle/Workers.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -39,15 +40,17 @@ static cl::opt<Mode> modeOption(
                clEnumValN(Mode::Mutate, "mutate",
                           "damage its text; only diagnostics may follow"),
                clEnumValN(Mode::Print, "print", "print it")));
-static cl::opt<bool> floatsOption(
-    "floats", cl::desc("Softmax, norms, exp: compare with a tolerance"));
+static cl::opt<bool>
+    floatsOption("floats",
+                 cl::desc("Softmax, norms, exp: compare with a tolerance"));
 static cl::opt<bool> noPartials("no-partials",
                                 cl::desc("Declare no value partial"));
 static cl::opt<bool> untilFailure("until-failure",
                                   cl::desc("Stop at the first failure"));
-static cl::opt<int> maxFailures(
-    "max-failures", cl::desc("Shrink and write at most so many failures"),
-    cl::init(5));
+static cl::opt<int>
+    maxFailures("max-failures",
+                cl::desc("Shrink and write at most so many failures"),
+                cl::init(5));
 static cl::opt<int> maxOps("max-ops", cl::desc("Most ops of a program"),
                            cl::init(25));
 static cl::opt<int> maxRanks("max-ranks", cl::desc("Most ranks of a mesh"),
@@ -58,16 +61,15 @@ static cl::opt<double> shrinkSeconds("shrink-seconds",
                                      cl::desc("Seconds for making one failure "
                                               "small; 0: not at all"),
                                      cl::init(20));
-static cl::opt<std::string> output("output",
-                                   cl::desc("Folder for failures"),
+static cl::opt<std::string> output("output", cl::desc("Folder for failures"),
                                    cl::init("."));
-static cl::opt<std::string> fileOption(
-    "file", cl::desc("Compare this program instead of random ones"));
+static cl::opt<std::string>
+    fileOption("file", cl::desc("Compare this program instead of random ones"));
 static cl::opt<std::string> pipelineOption(
     "pipeline",
     cl::desc("'naive', or a pass pipeline, instead of the compiler's own"));
-static cl::opt<std::string> cleaveOption(
-    "cleave", cl::desc("The driver that --mode=execute runs"));
+static cl::opt<std::string>
+    cleaveOption("cleave", cl::desc("The driver that --mode=execute runs"));
 static cl::opt<bool> verbose("verbose",
                              cl::desc("Show each failure and stderr"));
 
@@ -144,6 +146,20 @@ std::string Oracle::commandFor(StringRef path, uint64_t seed) const {
   return command;
 }
 
+/// A message without quoted names and numbers: what stays when a program
+/// shrinks.
+static std::string kindOf(StringRef message) {
+  std::string kind;
+  bool quoted = false;
+  for (char c : message.take_front(400)) {
+    if (c == '\'' || c == '"')
+      quoted = !quoted;
+    else if (!quoted && !llvm::isDigit(c))
+      kind += c;
+  }
+  return kind.substr(0, 40);
+}
+
 /// Writes a failure, after shrinking it.
 void Oracle::write(uint64_t seed, const Report &report) {
   std::string text = textOf(seed);
@@ -153,8 +169,7 @@ void Oracle::write(uint64_t seed, const Report &report) {
                              std::min<double>(deadline, 5));
     bool alike = now.outcome == report.outcome &&
                  (now.outcome != Outcome::Rejected ||
-                  StringRef(now.detail).take_front(24) ==
-                      StringRef(report.detail).take_front(24));
+                  kindOf(now.detail) == kindOf(report.detail));
     if (alike)
       last = now;
     return alike;
@@ -208,9 +223,9 @@ int Oracle::run() {
   runSeeds(
       workers, [&](uint64_t seed) { return runText(textOf(seed), seed); },
       [&](uint64_t seed, const Report &report) { return note(seed, report); });
-  double seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - begin)
-                       .count();
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   for (auto [i, failure] : llvm::enumerate(failures)) {
     if (i >= static_cast<size_t>(maxFailures))
       break;
