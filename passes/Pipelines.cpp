@@ -5,6 +5,9 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "passes/dispatch/Passes.h"
+#include "passes/lower/Passes.h"
+#include "passes/memory/Passes.h"
 
 using namespace mlir;
 
@@ -73,6 +76,15 @@ void registerPipelines() {
   PassPipelineRegistration<>("cleave-comm-pipeline",
                              "Make collectives fewer and smaller",
                              buildCommPipeline);
+  PassPipelineRegistration<>("cleave-dispatch-pipeline",
+                             "Turn ops into kernels and calls",
+                             buildDispatchPipeline);
+  PassPipelineRegistration<>("cleave-memory-pipeline",
+                             "Give every tensor a place, for AVX-512",
+                             [](OpPassManager &pm) { buildMemoryPipeline(pm); });
+  PassPipelineRegistration<>("cleave-lower-pipeline",
+                             "Turn functions into machine calls, for AVX-512",
+                             [](OpPassManager &pm) { buildLowerPipeline(pm); });
 }
 
 } // namespace cleave

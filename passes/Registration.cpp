@@ -2,8 +2,12 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
+#include "dialects/dispatch/Dispatch.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/dispatch/Passes.h"
+#include "passes/lower/Passes.h"
+#include "passes/memory/Passes.h"
 #include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -14,7 +18,8 @@ void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<CleaveDialect, comm::CommDialect>();
+  registry.insert<CleaveDialect, comm::CommDialect,
+                  dispatch::DispatchDialect>();
   registerLinalgRules(registry);
   registerTensorRules(registry);
 }
@@ -23,5 +28,8 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
   registerCleavePasses();
+  registerCleaveDispatchPasses();
+  registerCleaveMemoryPasses();
+  registerCleaveLowerPasses();
   registerPipelines();
 }

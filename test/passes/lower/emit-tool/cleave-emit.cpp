@@ -1,0 +1,56 @@
+//===- cleave-emit.cpp - A partitioned module to a file that runs ---------===//
+// For tests: enters the compiler after the phase `partition`.
+//===----------------------------------------------------------------------===//
+#include "passes/Registration.h"
+#include "passes/dispatch/Passes.h"
+#include "passes/lower/Emit.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace cleave;
+namespace cl = llvm::cl;
+
+static cl::opt<std::string> input(cl::Positional, cl::Required);
+static cl::opt<std::string> output("o", cl::Required);
+static cl::opt<std::string> emit("emit", cl::init("exe"));
+static cl::opt<std::string> isa("isa", cl::init("native"));
+static cl::opt<std::string> runtimeDirectory("runtime-dir");
+static cl::opt<bool> stats("kernel-stats");
+
+int main(int argc, char **argv) {
+  cl::ParseCommandLineOptions(argc, argv);
+  mlir::DialectRegistry registry;
+  registerEverything(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  llvm::SourceMgr sources;
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(input, sources, &context);
+  mlir::PassManager pm(&context);
+  buildDispatchPipeline(pm);
+  if (!module || mlir::failed(pm.run(*module)))
+    return 1;
+  EmitOptions options;
+  options.output = output;
+  options.runtimeDirectory = runtimeDirectory;
+  options.kind = emit == "obj"   ? EmitOptions::Kind::Object
+                 : emit == "lib" ? EmitOptions::Kind::Library
+                                 : EmitOptions::Kind::Executable;
+  auto isas = parseIsas(isa);
+  if (!isas) {
+    llvm::errs() << "error: '" << isa << "' names no instruction set\n";
+    return 2;
+  }
+  options.isas = *isas;
+  auto result = emitProgram(*module, options);
+  if (mlir::failed(result))
+    return 1;
+  if (stats)
+    llvm::outs() << "kernels " << result->numKernels << ", cached "
+                 << result->numCached << ", arena " << result->memory.arena
+                 << ", resident " << result->memory.resident << "\n";
+  return 0;
+}
