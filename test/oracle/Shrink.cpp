@@ -49,6 +49,7 @@ private:
   std::string best;
   std::function<bool(StringRef)> stillFails;
   std::chrono::steady_clock::time_point end;
+  bool dropsDead = true;
 };
 } // namespace
 
@@ -99,7 +100,8 @@ bool Shrinker::tryStep(const Step &step) {
   OwningOpRef<ModuleOp> module = parse(best);
   if (!module || !step(*module))
     return false;
-  dropDead(*module);
+  if (dropsDead)
+    dropDead(*module);
   ScopedDiagnosticHandler silent(context, [](Diagnostic &) {});
   if (failed(verify(*module)))
     return false;
@@ -341,7 +343,8 @@ bool Shrinker::shrinkNumbers() {
 }
 
 std::string Shrinker::run() {
-  tryStep([](ModuleOp) { return true; }); // without what nobody reads
+  // Without what nobody reads, unless that is what fails.
+  dropsDead = tryStep([](ModuleOp) { return true; });
   cutShort();
   bool any = true;
   while (any && !outOfTime()) {
