@@ -6,6 +6,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/dispatch/Passes.h"
+#include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
 
@@ -20,6 +21,9 @@ namespace cleave {
 void buildModelPipeline(OpPassManager &pm) {
   // Everything later takes static shapes, one mesh and no recursion as given.
   pm.addPass(createCheckModel());
+  // Results keep the names of the values that the model returns, whatever makes
+  // them later.
+  pm.addPass(createNameEdges());
   // Leaves only ops that have rules.
   pm.addPass(createNormalizeModel());
 }

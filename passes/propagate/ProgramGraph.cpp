@@ -319,6 +319,7 @@ LogicalResult ProgramGraph::placeReductions() {
     for (int64_t extent : localShape(from.shape, sharding))
       bytes *= extent;
     value.bytes = bytes;
+    value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
     value.declared = from.initial.partial;
     value.declaredKind = from.initial.kind;
     value.neededWhole = !values[id].value;
