@@ -20,7 +20,7 @@ endif()
 
 # What the driver can do: `plan` is all it says about a model, `run` is
 # executables and `cleave check`. Tests and pages that need more are left out.
-set(CLEAVE_FEATURES plan)
+set(CLEAVE_FEATURES plan run)
 
 # What a user runs, without the tests: tools, and the libraries that compiled
 # programs link.

@@ -78,11 +78,10 @@ int writeText(const Options &options,
   return kDone;
 }
 
-int printPhase(const Options &options, ModuleOp module,
-               kernels::IsaLevel isa) {
+int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
   bool llvmText = options.emit == "llvm";
-  PhaseName until = options.until.value_or(
-      llvmText ? PhaseName::Lower : PhaseName::Comm);
+  PhaseName until =
+      options.until.value_or(llvmText ? PhaseName::Lower : PhaseName::Comm);
   PassManager pm(module.getContext());
   buildPhases(pm, until, isa);
   if (failed(pm.run(module)))
@@ -97,9 +96,8 @@ int printPhase(const Options &options, ModuleOp module,
       translateModuleToLLVMIR(module, context);
   if (!translated)
     return kBadInput;
-  return writeText(options, [&](llvm::raw_ostream &os) {
-    translated->print(os, nullptr);
-  });
+  return writeText(
+      options, [&](llvm::raw_ostream &os) { translated->print(os, nullptr); });
 }
 
 } // namespace

@@ -73,8 +73,8 @@ int64_t largestIndex(ModuleOp module) {
     auto type = extract.getTensor().getType();
     for (auto [i, index] : llvm::enumerate(extract.getIndices())) {
       Operation *def = index.getDefiningOp();
-      if (def && (isa<linalg::IndexOp>(def) ||
-                  def->hasTrait<OpTrait::ConstantLike>()))
+      if (def &&
+          (isa<linalg::IndexOp>(def) || def->hasTrait<OpTrait::ConstantLike>()))
         continue;
       if (!type.isDynamicDim(i))
         bound = std::min(bound, type.getDimSize(i) - 1);
@@ -126,9 +126,9 @@ int Checker::execute(StringRef program, ArrayRef<std::string> args) {
                                           std::nullopt};
   // The ranks' own deadlines name the culprit; this one is for the case that
   // they don't come to it.
-  int status = llvm::sys::ExecuteAndWait(binary, argv, std::nullopt, redirects,
-                                         options.timeoutSeconds * 4, 0,
-                                         &message);
+  int status =
+      llvm::sys::ExecuteAndWait(binary, argv, std::nullopt, redirects,
+                                options.timeoutSeconds * 4, 0, &message);
   if (status == 0)
     return kDone;
   llvm::WithColor::error(llvm::errs(), "cleave check")
@@ -142,9 +142,8 @@ int Checker::execute(StringRef program, ArrayRef<std::string> args) {
 
 int Checker::runTrial(const EdgeEntryType &entry, unsigned trial) {
   std::mt19937_64 rng(options.seed + trial);
-  std::vector<std::string> common = {
-      "--entry", entry.name, "--timeout",
-      std::to_string(options.timeoutSeconds)};
+  std::vector<std::string> common = {"--entry", entry.name, "--timeout",
+                                     std::to_string(options.timeoutSeconds)};
   auto give = [&](const char *flag, const EdgeTensorType &type,
                   const std::string &file) {
     common.push_back(flag);
@@ -152,15 +151,15 @@ int Checker::runTrial(const EdgeEntryType &entry, unsigned trial) {
   };
   for (auto [i, input] : llvm::enumerate(entry.inputs)) {
     std::string file = path("input" + Twine(i) + ".npy");
-    if (llvm::Error error = writeNpy(
-            file, input, randomData(input, rng, maxInteger)))
+    if (llvm::Error error =
+            writeNpy(file, input, randomData(input, rng, maxInteger)))
       return fail(std::move(error));
     give("--input", input, file);
   }
   for (auto [i, state] : llvm::enumerate(entry.states)) {
     std::string file = path("state" + Twine(i) + ".npy");
-    if (llvm::Error error = writeNpy(
-            file, state, randomData(state, rng, maxInteger)))
+    if (llvm::Error error =
+            writeNpy(file, state, randomData(state, rng, maxInteger)))
       return fail(std::move(error));
     give("--state", state, file);
   }
@@ -182,8 +181,7 @@ int Checker::runTrial(const EdgeEntryType &entry, unsigned trial) {
     std::vector<std::string> args = common;
     for (auto [i, result] : llvm::enumerate(results)) {
       args.push_back(i < entry.outputs.size() ? "--output" : "--save-state");
-      args.push_back(result.name + "=" +
-                     path(program + Twine(i) + ".npy"));
+      args.push_back(result.name + "=" + path(program + Twine(i) + ".npy"));
     }
     if (program == "cut")
       args.insert(args.end(), {"--memory-json", path("memory.json")});
@@ -252,9 +250,9 @@ int Checker::checkEntry(const EdgeEntryType &entry) {
 }
 
 bool Checker::passed() const {
-  return llvm::all_of(outputs, [](const OutputResult &output) {
-           return output.worst.equal;
-         }) &&
+  return llvm::all_of(
+             outputs,
+             [](const OutputResult &output) { return output.worst.equal; }) &&
          llvm::all_of(memory, [](const MemoryResult &rank) {
            return rank.planned == rank.used;
          });
@@ -312,9 +310,8 @@ void Checker::report() const {
       llvm::outs() << "DIFFERENT memory of rank " << rank.rank << ": planned "
                    << rank.planned << " bytes, used " << rank.used << "\n";
   llvm::outs() << (passed() ? "check passed: " : "check FAILED: ")
-               << outputs.size() << " outputs, " << memory.size()
-               << " ranks, " << options.trials << " trials, seed "
-               << options.seed << "\n";
+               << outputs.size() << " outputs, " << memory.size() << " ranks, "
+               << options.trials << " trials, seed " << options.seed << "\n";
 }
 
 int Checker::run() {

@@ -191,10 +191,10 @@ Error writeSafetensors(
     for (int64_t size : type.shape)
       shape.push_back(size);
     int64_t end = offset + static_cast<int64_t>(data.size());
-    header[type.name] = json::Object{
-        {"dtype", kNames[type.dtype]},
-        {"shape", std::move(shape)},
-        {"data_offsets", json::Array{offset, end}}};
+    header[type.name] =
+        json::Object{{"dtype", kNames[type.dtype]},
+                     {"shape", std::move(shape)},
+                     {"data_offsets", json::Array{offset, end}}};
     offset = end;
     parts.push_back(StringRef(data.data(), data.size()));
   }
@@ -265,8 +265,7 @@ static std::string place(const EdgeTensorType &type, int64_t i) {
 Expected<Difference> compareNpy(StringRef reference, StringRef other,
                                 const EdgeTensorType &type) {
   rt::NpyFile a, b;
-  for (auto [file, path] :
-       {std::pair(&a, reference), std::pair(&b, other)}) {
+  for (auto [file, path] : {std::pair(&a, reference), std::pair(&b, other)}) {
     rt::Status status = file->open(path.str());
     if (!status.ok())
       return fail(status.message());
@@ -291,8 +290,7 @@ Expected<Difference> compareNpy(StringRef reference, StringRef other,
     if (!std::isfinite(abs))
       abs = std::numeric_limits<double>::max();
     result.maxAbs = std::max(result.maxAbs, abs);
-    result.maxRel =
-        std::max(result.maxRel, abs / std::max(std::abs(x), 1e-30));
+    result.maxRel = std::max(result.maxRel, abs / std::max(std::abs(x), 1e-30));
     if (abs <= allowed || !result.equal)
       continue;
     result.equal = false;

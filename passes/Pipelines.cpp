@@ -6,7 +6,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/dispatch/Passes.h"
-#include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
 
@@ -83,9 +82,9 @@ void registerPipelines() {
   PassPipelineRegistration<>("cleave-dispatch-pipeline",
                              "Turn ops into kernels and calls",
                              buildDispatchPipeline);
-  PassPipelineRegistration<>("cleave-memory-pipeline",
-                             "Give every tensor a place, for AVX-512",
-                             [](OpPassManager &pm) { buildMemoryPipeline(pm); });
+  PassPipelineRegistration<>(
+      "cleave-memory-pipeline", "Give every tensor a place, for AVX-512",
+      [](OpPassManager &pm) { buildMemoryPipeline(pm); });
   PassPipelineRegistration<>("cleave-lower-pipeline",
                              "Turn functions into machine calls, for AVX-512",
                              [](OpPassManager &pm) { buildLowerPipeline(pm); });

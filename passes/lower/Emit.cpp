@@ -1,12 +1,12 @@
 //===- Emit.cpp - From kernels and calls to objects -----------------------===//
 #include "passes/lower/Emit.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/lower/FunctionLowering.h"
 #include "passes/lower/Header.h"
 #include "passes/lower/Passes.h"
 #include "passes/lower/ProgramData.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ThreadPool.h"
 
@@ -124,8 +124,9 @@ LogicalResult Emitter::lower(kernels::IsaLevel isa) {
   llvm::StringMap<bool> known;
   for (auto func : module.getOps<func::FuncOp>())
     if (isKernel(func) &&
-        known.try_emplace(
-                 func->getAttrOfType<StringAttr>(dispatch::kSymbolAttr), true)
+        known
+            .try_emplace(func->getAttrOfType<StringAttr>(dispatch::kSymbolAttr),
+                         true)
             .second)
       jobs.push_back({func, isa, {}, false, false});
   return success();
@@ -140,15 +141,14 @@ void Emitter::compileKernel(Job &job) {
     return;
   }
   FailureOr<kernels::CompiledKernel> compiled = kernels::compileKernel(
-      job.kernel,
-      job.kernel->getAttrOfType<StringAttr>(dispatch::kSymbolAttr), isa);
+      job.kernel, job.kernel->getAttrOfType<StringAttr>(dispatch::kSymbolAttr),
+      isa);
   if (failed(compiled)) {
     job.failed = true;
     return;
   }
   assert(compiled->info.scratchBytes ==
-             job.kernel
-                 ->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr)
+             job.kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr)
                  .getInt() &&
          "planned and compiled kernels agree");
   job.object = std::move(compiled->object);
@@ -179,12 +179,10 @@ LogicalResult Emitter::compileKernels() {
 
 /// Calls, static data: everything but the kernels.
 LogicalResult Emitter::compileRest(ModuleOp module, kernels::IsaLevel isa) {
-  for (auto func :
-       llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
   llvm::SmallVector<char, 0> object;
-  if (failed(kernels::compileModule(module, kernels::CpuIsa::get(isa),
-                                    object)))
+  if (failed(kernels::compileModule(module, kernels::CpuIsa::get(isa), object)))
     return failure();
   objects.push_back(std::move(object));
   return success();
@@ -201,8 +199,8 @@ LogicalResult Emitter::compileTable() {
     std::string symbol =
         "cleave_program_" + kernels::CpuIsa::get(isa).name().str();
     LLVM::GlobalOp::create(b, module->getLoc(), b.getI8Type(),
-                           /*isConstant=*/true, LLVM::Linkage::External,
-                           symbol, Attribute());
+                           /*isConstant=*/true, LLVM::Linkage::External, symbol,
+                           Attribute());
     programs.push_back(Datum::pointer(symbol));
   }
   data.define("cleave_num_programs", Datum::i64(programs.size()));

@@ -90,7 +90,8 @@ void Planner::place(llvm::ArrayRef<size_t> order, Fit fit,
   int64_t bytes = 0;
   for (size_t buffer : order) {
     offsets[buffer] = offsetFor(buffer, fit, offsets);
-    bytes = std::max(bytes, offsets[buffer] + sizes[buffer]);
+    // The last buffer needs no room behind it.
+    bytes = std::max(bytes, offsets[buffer] + buffers[buffer].bytes);
   }
   best.tried.push_back(bytes);
   if (bytes >= best.bytes)
@@ -124,9 +125,8 @@ MemoryPlan cleave::planMemory(llvm::ArrayRef<PlannedBuffer> buffers) {
   using B = const PlannedBuffer &;
   planner.tryOrder("size", keys([](B b) { return -b.bytes; }));
   planner.tryOrder("begin", keys([](B b) { return b.begin; }));
-  planner.tryOrder("area", keys([](B b) {
-                     return -b.bytes / 64 * (b.end - b.begin + 1);
-                   }));
+  planner.tryOrder(
+      "area", keys([](B b) { return -b.bytes / 64 * (b.end - b.begin + 1); }));
   planner.tryOrder("length", keys([](B b) { return b.begin - b.end; }));
   planner.tryOrder("end", keys([](B b) { return -b.end; }));
   return planner.take();
