@@ -115,14 +115,16 @@ static void runAlone(const CommPlan &plan, const char *in, char *out) {
 /// n reads by all. Where ranks share cores, a synchronisation is a switch of
 /// the process, and larger messages are copied in. All ranks decide alike.
 bool LocalBackend::isEager(const CommPlan &plan) const {
-  constexpr int64_t kMaxReads = 128 << 10;
+  constexpr int64_t kCrowded = 2048, kParts = 1024, kWhole = 256;
+  static_assert(kCrowded <= kEagerBytes);
   int64_t bytes = std::max(plan.inBytes, plan.peer < 0 ? 0 : plan.outBytes);
+  if (plan.peer >= 0)
+    return bytes <= kWhole;
   if (isCrowded)
-    return bytes <= kEagerBytes &&
-           bytes * int64_t(plan.members.size()) <= kMaxReads;
+    return bytes <= kCrowded;
   bool takesParts = plan.comm->kind == CLEAVE_REDUCE_SCATTER ||
                     plan.comm->kind == CLEAVE_ALL_TO_ALL;
-  return bytes <= (takesParts ? 1024 : 256);
+  return bytes <= (takesParts ? kParts : kWhole);
 }
 
 Status LocalBackend::runGroup(Place &place, const char *in, char *out) {
