@@ -187,7 +187,7 @@ static func::FuncOp theKernel(ModuleOp module) {
 static void annotateArguments(ModuleOp module) {
   Builder b(module.getContext());
   for (auto f : module.getOps<LLVM::LLVMFuncOp>())
-    for (unsigned i = 0, e = f.getNumArguments(); i < e; ++i)
+    for (unsigned i = 0, e = f.isExternal() ? 0 : f.getNumArguments(); i < e; ++i)
       if (isa<LLVM::LLVMPointerType>(f.getArgument(i).getType()))
         f.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                      b.getI64IntegerAttr(kBufferAlignment));
@@ -199,7 +199,7 @@ static FailureOr<KernelInfo> lowerIsolated(ModuleOp module,
   if (failed(checkContract(kernel)))
     return failure();
   FailureOr<KernelInfo> info = lowerToBuffers(kernel, isa);
-  if (failed(info) || failed(expandMath(kernel, isa)) ||
+  if (failed(info) || failed(expandMath(kernel)) ||
       failed(lowerToLLVM(module)))
     return failure();
   annotateArguments(module);

@@ -27,13 +27,14 @@ public:
   void emit();
 
 private:
-  // Blocking.
-  static constexpr int64_t kBlockK = 256;   // of K: a panel piece in L1
-  static constexpr int64_t kBlockM = 384;   // rows with sums in a buffer
+  static constexpr int64_t kBlockK = 256; // a piece of a panel in L1
+  static constexpr int64_t kBlockM = 384; // most rows with sums in a buffer
+  static constexpr int64_t kBytesOfA = 512 * 1024; // rows that stay in L2
+  static constexpr int64_t kPrefetch = 4096;       // bytes ahead in a panel
 
   void loops(ArrayRef<int> which, llvm::function_ref<void()> body);
-  void panel(Value column, Value panelIndex, int64_t width);
-  void rows(int64_t width);
+  void panels(int64_t count, Value rowBase);
+  int64_t blockRows();
   void block(int64_t count, Value rowBase, int64_t width);
   void tiles(int64_t count, Value rowBase,
              llvm::function_ref<void(Value, int64_t)> emitTile);
@@ -48,6 +49,8 @@ private:
   void finishTile(ArrayRef<Value> sums, Value row, int64_t tileRows,
                   int64_t width);
   void finishFrom(Value buffer, Value bufferRow, Value row, int64_t width);
+  int64_t vectors() const { return tile.vectors * group; }
+  int64_t panelsAtOnce(int64_t count) const;
   Value scalarBuffer(int64_t elements, Type type);
   Value convert(Value value, Operation *cast, bool isB);
   Value zeros();
@@ -69,6 +72,8 @@ private:
   Operation *packed = nullptr; // the view of a packed argument
   Value packBuffer, sumBuffer, tileBuffer, packedFlat;
   Value kBlockBase;
+  bool prefetches = false; // B comes from memory once
+  int64_t group = 1;       // panels at once
 };
 } // namespace
 
@@ -149,8 +154,8 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
     addTerm(k, product.sizeOf(product.k));
     for (int d : llvm::reverse(product.outerK))
       addTerm(ivs[d], product.nest.sizes[d]);
-    addTerm(panelIndex, llvm::divideCeil(product.sizeOf(product.n),
-                                         tile.columns()));
+    addTerm(plus(panelIndex, vector / tile.vectors),
+            llvm::divideCeil(product.sizeOf(product.n), tile.columns()));
     for (int d : llvm::reverse(product.outerN))
       addTerm(ivs[d], product.nest.sizes[d]);
     for (int d : llvm::reverse(product.batch))
@@ -160,7 +165,12 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
     Value local = arith::SubIOp::create(b, loc, k, kBlockBase);
     at = arith::MulIOp::create(b, loc, local, e.index(tile.columns()));
   }
-  at = plus(at, vector * tile.lanes);
+  at = plus(at, vector % tile.vectors * tile.lanes);
+  int64_t bytes = tile.lanes * element.getIntOrFloatBitWidth() / 8;
+  if (prefetches && vector * bytes % 64 == 0)
+    memref::PrefetchOp::create(
+        b, loc, from, plus(at, kPrefetch * tile.lanes / bytes),
+        /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   Value x = vector::LoadOp::create(b, loc, type, from, at);
   return convert(x, product.castB, true);
 }
@@ -205,12 +215,12 @@ Value ProductEmitter::zeros() {
 void ProductEmitter::step(SmallVector<Value> &sums, unsigned set, Value row,
                           int64_t tileRows, Value k) {
   SmallVector<Value> bs;
-  for (int64_t v = 0; v < tile.vectors; ++v)
+  for (int64_t v = 0; v < vectors(); ++v)
     bs.push_back(loadB(k, v));
   for (int64_t i = 0; i < tileRows; ++i) {
     Value x = loadA(plus(row, i), k);
-    for (int64_t v = 0; v < tile.vectors; ++v) {
-      Value &sum = sums[(set * tileRows + i) * tile.vectors + v];
+    for (int64_t v = 0; v < vectors(); ++v) {
+      Value &sum = sums[(set * tileRows + i) * vectors() + v];
       if (isa<FloatType>(product.accumulator)) {
         sum = math::FmaOp::create(b, loc, x, bs[v], sum);
       } else {
@@ -225,7 +235,7 @@ SmallVector<Value> ProductEmitter::multiplyTile(Value row, int64_t tileRows,
                                                 Value kBase, int64_t kLength,
                                                 ArrayRef<Value> start) {
   // Few accumulators would wait for each other: keep several sets of sums.
-  int64_t perSet = tileRows * tile.vectors;
+  int64_t perSet = tileRows * vectors();
   int64_t sets = std::max<int64_t>(1, 8 / perSet);
   if (!isa<FloatType>(product.accumulator) || kLength < 2 * sets)
     sets = 1;
@@ -326,17 +336,17 @@ void ProductEmitter::finishFrom(Value buffer, Value bufferRow, Value row,
 
 void ProductEmitter::finishTile(ArrayRef<Value> sums, Value row,
                                 int64_t tileRows, int64_t width) {
-  if (width == tile.columns()) {
+  if (width == vectors() * tile.lanes) {
     for (int64_t i = 0; i < tileRows; ++i)
-      for (int64_t v = 0; v < tile.vectors; ++v)
-        finish(sums[i * tile.vectors + v], plus(row, i),
+      for (int64_t v = 0; v < vectors(); ++v)
+        finish(sums[i * vectors() + v], plus(row, i),
                plus(column, v * tile.lanes), tile.lanes);
     return;
   }
   for (int64_t i = 0; i < tileRows; ++i)
-    for (int64_t v = 0; v < tile.vectors; ++v)
+    for (int64_t v = 0; v < vectors(); ++v)
       vector::StoreOp::create(
-          b, loc, sums[i * tile.vectors + v], tileBuffer,
+          b, loc, sums[i * vectors() + v], tileBuffer,
           e.index(i * tile.columns() + v * tile.lanes));
   for (int64_t i = 0; i < tileRows; ++i)
     finishFrom(tileBuffer, e.index(i), plus(row, i), width);
@@ -360,18 +370,19 @@ void ProductEmitter::tiles(int64_t count, Value rowBase,
 /// One block of rows: all of K, cut into blocks where that helps.
 void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
   int64_t sizeK = product.sizeOf(product.k);
-  bool fewRows = count <= 2 * tile.rows;
+  bool fewRows = count <= tile.rows;
   int64_t length =
       (packed && fewRows) || sizeK <= 2 * kBlockK ? sizeK : kBlockK;
+  prefetches = packed && count <= 8 * tile.rows;
   bool single = product.outerK.empty() && length == sizeK;
-  SmallVector<Value> start(tile.rows * tile.vectors, zeros());
+  SmallVector<Value> start(tile.rows * vectors(), zeros());
   if (fill) {
     Value x = convert(fill, nullptr, false);
     for (Value &v : start)
       v = e.broadcast(x, tile.lanes);
   }
   auto startOf = [&](int64_t rows) {
-    return ArrayRef<Value>(start).take_front(rows * tile.vectors);
+    return ArrayRef<Value>(start).take_front(rows * vectors());
   };
   if (single) {
     kBlockBase = e.index(0);
@@ -392,7 +403,7 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
   };
   tiles(count, rowBase, [&](Value row, int64_t rows) {
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t v = 0; v < tile.vectors; ++v)
+      for (int64_t v = 0; v < vectors(); ++v)
         vector::StoreOp::create(b, loc, start[0], sumBuffer, sumAt(row, i, v));
   });
   auto multiplyBlock = [&](Value kBase, int64_t kLength) {
@@ -403,13 +414,13 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
       auto type = VectorType::get({tile.lanes}, product.accumulator);
       SmallVector<Value> sums;
       for (int64_t i = 0; i < rows; ++i)
-        for (int64_t v = 0; v < tile.vectors; ++v)
+        for (int64_t v = 0; v < vectors(); ++v)
           sums.push_back(vector::LoadOp::create(b, loc, type, sumBuffer,
                                                 sumAt(row, i, v)));
       sums = multiplyTile(add(rowBase, row), rows, kBase, kLength, sums);
       for (int64_t i = 0; i < rows; ++i)
-        for (int64_t v = 0; v < tile.vectors; ++v)
-          vector::StoreOp::create(b, loc, sums[i * tile.vectors + v],
+        for (int64_t v = 0; v < vectors(); ++v)
+          vector::StoreOp::create(b, loc, sums[i * vectors() + v],
                                   sumBuffer, sumAt(row, i, v));
     });
   };
@@ -428,17 +439,49 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
   });
 }
 
-void ProductEmitter::rows(int64_t width) {
-  loops(product.outerM, [&] {
-    int64_t count = product.sizeOf(product.m);
-    int64_t whole = count / kBlockM * kBlockM;
-    e.loop(0, whole, kBlockM, {}, [&](Value row, ValueRange) {
-      block(kBlockM, row, width);
+/// Rows whose part of A stays in the second-level cache for all panels, but
+/// enough of them for each pass over B.
+int64_t ProductEmitter::blockRows() {
+  int64_t count = product.sizeOf(product.m);
+  int64_t bytes = registerBytes(product.accumulator) * product.totalK();
+  int64_t rows = kBytesOfA / bytes;
+  rows = packed && rows >= 96 ? std::min(rows, kBlockM) : kBlockM;
+  rows = rows / tile.rows * tile.rows;
+  return count <= rows + tile.rows && count <= kBlockM ? count : rows;
+}
+
+/// Few rows need several panels to have enough independent sums, and enough
+/// streams from memory.
+int64_t ProductEmitter::panelsAtOnce(int64_t count) const {
+  if (!packed || count > tile.rows || !product.outerK.empty())
+    return 1;
+  int64_t most = tile.rows * tile.vectors;
+  return std::clamp<int64_t>(most / (count * tile.vectors), 1, 4);
+}
+
+/// All panels of B for a block of rows.
+void ProductEmitter::panels(int64_t count, Value rowBase) {
+  int64_t columns = tile.columns(), size = product.sizeOf(product.n);
+  int64_t done = 0;
+  auto run = [&](int64_t high) {
+    e.loop(done, high, group, {}, [&](Value index, ValueRange) {
+      panelIndex = index;
+      column = arith::MulIOp::create(b, loc, index, e.index(columns));
+      loops(product.outerM,
+            [&] { block(count, rowBase, columns * group); });
       return SmallVector<Value>();
     });
-    if (whole < count)
-      block(count - whole, e.index(whole), width);
-  });
+    done = high;
+  };
+  group = panelsAtOnce(count);
+  run(size / columns / group * group);
+  group = 1;
+  run(size / columns);
+  if (size % columns == 0)
+    return;
+  panelIndex = e.index(done);
+  column = e.index(done * columns);
+  loops(product.outerM, [&] { block(count, rowBase, size % columns); });
 }
 
 void ProductEmitter::emit() {
@@ -463,24 +506,19 @@ void ProductEmitter::emit() {
   } else {
     packBuffer = scalarBuffer(kPiece * columns, product.accessB().element);
   }
-  int64_t rowsAtOnce = std::min(product.sizeOf(product.m), kBlockM);
+  int64_t rowsAtOnce = blockRows();
   sumBuffer = scalarBuffer(rowsAtOnce * columns, product.accumulator);
   tileBuffer = scalarBuffer(tile.rows * columns, product.accumulator);
   loops(product.batch, [&] {
     loops(product.outerN, [&] {
-      int64_t size = product.sizeOf(product.n);
-      int64_t panels = size / columns;
-      e.loop(0, panels, 1, {}, [&](Value index, ValueRange) {
-        panelIndex = index;
-        column = arith::MulIOp::create(b, loc, index, e.index(columns));
-        rows(columns);
+      int64_t count = product.sizeOf(product.m);
+      int64_t step = blockRows(), whole = count / step * step;
+      e.loop(0, whole, step, {}, [&](Value row, ValueRange) {
+        panels(step, row);
         return SmallVector<Value>();
       });
-      if (size % columns) {
-        panelIndex = e.index(panels);
-        column = e.index(panels * columns);
-        rows(size % columns);
-      }
+      if (whole < count)
+        panels(count - whole, e.index(whole));
     });
   });
 }
