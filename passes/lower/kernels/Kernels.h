@@ -118,10 +118,10 @@ struct PackPlan {
   mlir::RankedTensorType packed; // as the kernel reads it
   /// Same text, same pack function.
   std::string key;
-  /// Dims of `type` in the order of `packed`, whose last dim holds `nr`
-  /// neighbours of dim `n`.
+  /// Dims of `type` in the order of `packed`, whose last dims hold `nr`
+  /// neighbours of dim `n` and, for AMX, 2 neighbours of dim `pair`.
   llvm::SmallVector<int64_t> order;
-  int64_t n = 0, nr = 0;
+  int64_t n = 0, nr = 0, pair = -1;
 };
 
 /// The layout that the kernel would like argument `operand` in, or nothing

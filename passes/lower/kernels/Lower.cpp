@@ -2,6 +2,11 @@
 #include "passes/lower/kernels/Internal.h"
 #include "passes/lower/kernels/Product.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/AMX/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -32,7 +37,7 @@ using namespace mlir;
 using namespace cleave::kernels;
 
 void cleave::kernels::registerKernelDialects(DialectRegistry &registry) {
-  registry.insert<affine::AffineDialect, arith::ArithDialect,
+  registry.insert<amx::AMXDialect, affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
                   func::FuncDialect, index::IndexDialect, LLVM::LLVMDialect,
                   linalg::LinalgDialect, math::MathDialect,
@@ -147,29 +152,46 @@ static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
   return KernelInfo{*scratch};
 }
 
+/// Branches, also those that carry tile registers.
+static LogicalResult lowerBranches(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateAMXLegalizeForLLVMExportPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addIllegalDialect<cf::ControlFlowDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
 LogicalResult cleave::kernels::lowerToLLVM(ModuleOp module) {
-  PassManager pm(module.getContext());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(arith::createArithExpandOpsPass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  PassManager first(module.getContext());
+  first.addPass(createCanonicalizerPass());
+  first.addPass(createCSEPass());
+  first.addPass(createLoopInvariantCodeMotionPass());
+  first.addPass(memref::createExpandStridedMetadataPass());
+  first.addPass(createLowerAffinePass());
+  first.addPass(arith::createArithExpandOpsPass());
+  first.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectorOptions;
+  vectorOptions.amx = true;
+  first.addPass(createConvertVectorToLLVMPass(vectorOptions));
+  first.addPass(createConvertMathToLLVMPass());
+  first.addPass(createConvertIndexToLLVMPass());
+  first.addPass(createArithToLLVMConversionPass());
+  if (failed(first.run(module)) || failed(lowerBranches(module)))
+    return failure();
+  PassManager second(module.getContext());
+  second.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions funcOptions;
   funcOptions.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(funcOptions));
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  return pm.run(module);
+  second.addPass(createConvertFuncToLLVMPass(funcOptions));
+  second.addPass(createUBToLLVMConversionPass());
+  second.addPass(createReconcileUnrealizedCastsPass());
+  second.addPass(createCanonicalizerPass());
+  second.addPass(createCSEPass());
+  return second.run(module);
 }
 
 /// A module that holds a copy of `kernel` alone.

@@ -1,6 +1,7 @@
 //===- Math.cpp - Math without calls --------------------------------------===//
 #include "passes/lower/kernels/Internal.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -122,6 +123,13 @@ struct ExpandExtremum : OpRewritePattern<Op> {
         rewriter.replaceOp(op, pick(y, x));
         return success();
       }
+    }
+    if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::nsz)) {
+      // A NaN in y is picked already.
+      Value isNaN = arith::CmpFOp::create(rewriter, loc,
+                                          arith::CmpFPredicate::UNO, x, x);
+      rewriter.replaceOp(op, a.select(isNaN, x, pick(x, y)));
+      return success();
     }
     // Both orders agree but for zeros of two signs, which bits decide.
     Type integer = rewriter.getIntegerType(type.getWidth());
@@ -256,10 +264,24 @@ static void passBf16AsBits(ModuleOp module) {
       SmallVector<Type> inputs;
       for (Type type : f.getArgumentTypes())
         inputs.push_back(asBits(type));
-      f.setType(FunctionType::get(op->getContext(), inputs, {}));
+      f.setType(FunctionType::get(op->getContext(), inputs,
+                                  f.getResultTypes()));
     }
     if (isa<arith::BitcastOp>(op))
       casts.push_back(op);
+  });
+  // Tile registers keep their type; a cast of the buffer costs nothing.
+  module.walk([](amx::TileLoadOp load) {
+    auto type = cast<MemRefType>(load.getBase().getType());
+    OpBuilder b(load);
+    auto bf16 = MemRefType::Builder(type).setElementType(
+        load.getTileType().getElementType());
+    if (type.getElementType() != load.getTileType().getElementType())
+      load.getBaseMutable().assign(
+          UnrealizedConversionCastOp::create(b, load.getLoc(),
+                                             Type(MemRefType(bf16)),
+                                             load.getBase())
+              .getResult(0));
   });
   for (Operation *cast : casts)
     if (cast->getOperand(0).getType() == cast->getResult(0).getType()) {

@@ -5,77 +5,13 @@
 // buffer. B comes packed, or a piece is packed just before its use. What
 // follows the product element by element is done on the finished tile.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Product.h"
+#include "passes/lower/kernels/ProductEmitter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
-
-namespace {
-/// An element-wise nest that is applied to finished tiles.
-struct Follower {
-  Nest nest;
-  SmallVector<int> loopOf; // per loop of the nest: one of the product, or -1
-};
-
-class ProductEmitter {
-public:
-  ProductEmitter(Product product, std::vector<Follower> followers, Value fill,
-                 bool storeProduct, OpBuilder &b, const CpuIsa &isa);
-  void emit();
-
-private:
-  static constexpr int64_t kBlockK = 256; // a piece of a panel in L1
-  static constexpr int64_t kBlockM = 384; // most rows with sums in a buffer
-  static constexpr int64_t kBytesOfA = 512 * 1024; // rows that stay in L2
-  static constexpr int64_t kPrefetch = 4096;       // bytes ahead in a panel
-
-  void loops(ArrayRef<int> which, llvm::function_ref<void()> body);
-  void panels(int64_t count, Value rowBase);
-  int64_t blockRows();
-  void block(int64_t count, Value rowBase, int64_t width);
-  void tiles(int64_t count, Value rowBase,
-             llvm::function_ref<void(Value, int64_t)> emitTile);
-  void packPiece(Value kBase, int64_t length, int64_t width);
-  SmallVector<Value> multiplyTile(Value row, int64_t tileRows, Value kBase,
-                                  int64_t kLength, ArrayRef<Value> start);
-  void step(SmallVector<Value> &sums, unsigned set, Value row,
-            int64_t tileRows, Value k);
-  Value loadA(Value row, Value k);
-  Value loadB(Value k, int64_t vector);
-  void finish(Value value, Value row, Value column, int64_t width);
-  void finishTile(ArrayRef<Value> sums, Value row, int64_t tileRows,
-                  int64_t width);
-  void finishFrom(Value buffer, Value bufferRow, Value row, int64_t width);
-  int64_t vectors() const { return tile.vectors * group; }
-  int64_t panelsAtOnce(int64_t count) const;
-  Value scalarBuffer(int64_t elements, Type type);
-  Value convert(Value value, Operation *cast, bool isB);
-  Value zeros();
-  Value plus(Value x, int64_t y);
-  Value add(Value x, Value y);
-
-  Product product;
-  std::vector<Follower> followers;
-  Value fill;
-  bool storeProduct;
-  OpBuilder &b;
-  Location loc;
-  NestEmitter e;
-  TileShape tile;
-
-  SmallVector<Value> ivs; // per loop of the product
-  Value column;           // of the panel in C
-  Value panelIndex;
-  Operation *packed = nullptr; // the view of a packed argument
-  Value packBuffer, sumBuffer, tileBuffer, packedFlat;
-  Value kBlockBase;
-  bool prefetches = false; // B comes from memory once
-  int64_t group = 1;       // panels at once
-};
-} // namespace
 
 ProductEmitter::ProductEmitter(Product p, std::vector<Follower> f, Value fill,
                                bool storeProduct, OpBuilder &b,
@@ -85,6 +21,7 @@ ProductEmitter::ProductEmitter(Product p, std::vector<Follower> f, Value fill,
       e(b, loc), tile(tileShape(product, isa)) {
   ivs.assign(product.nest.sizes.size(), Value());
   packed = packedView(product, isa);
+  amx = packed && usesAmx(product, isa);
 }
 
 Value ProductEmitter::plus(Value x, int64_t y) {
@@ -134,6 +71,29 @@ Value ProductEmitter::loadA(Value row, Value k) {
   return e.broadcast(convert(x, product.castA, false), tile.lanes);
 }
 
+/// Of row k of a panel in [batch.., outer N.., panel, outer K.., K, column].
+Value ProductEmitter::packedAddress(Value k, Value panel,
+                                    int64_t panelElements, int64_t columns) {
+  Value sum = arith::MulIOp::create(b, loc, k, e.index(columns));
+  auto addTerm = [&](Value iv, int64_t stride) {
+    sum = add(sum, arith::MulIOp::create(b, loc, iv, e.index(stride)));
+  };
+  int64_t stride = columns * product.sizeOf(product.k);
+  for (int d : llvm::reverse(product.outerK)) {
+    addTerm(ivs[d], stride);
+    stride *= product.nest.sizes[d];
+  }
+  addTerm(panel, panelElements);
+  stride = panelElements *
+           llvm::divideCeil(product.sizeOf(product.n), columns);
+  for (const SmallVector<int> &loops : {product.outerN, product.batch})
+    for (int d : llvm::reverse(loops)) {
+      addTerm(ivs[d], stride);
+      stride *= product.nest.sizes[d];
+    }
+  return sum;
+}
+
 Value ProductEmitter::loadB(Value k, int64_t vector) {
   Type element = product.accessB().element;
   auto type = VectorType::get({tile.lanes}, element);
@@ -142,25 +102,8 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
   if (packed) {
     from = packedFlat;
     ivs[product.k] = k;
-    // [batch.., outer N.., panel, outer K.., K, column]
-    at = panelIndex;
-    int64_t stride = tile.columns();
-    Value sum;
-    auto addTerm = [&](Value iv, int64_t size) {
-      Value term = arith::MulIOp::create(b, loc, iv, e.index(stride));
-      sum = sum ? add(sum, term) : term;
-      stride *= size;
-    };
-    addTerm(k, product.sizeOf(product.k));
-    for (int d : llvm::reverse(product.outerK))
-      addTerm(ivs[d], product.nest.sizes[d]);
-    addTerm(plus(panelIndex, vector / tile.vectors),
-            llvm::divideCeil(product.sizeOf(product.n), tile.columns()));
-    for (int d : llvm::reverse(product.outerN))
-      addTerm(ivs[d], product.nest.sizes[d]);
-    for (int d : llvm::reverse(product.batch))
-      addTerm(ivs[d], product.nest.sizes[d]);
-    at = sum;
+    at = packedAddress(k, plus(panelIndex, vector / tile.vectors),
+                       tile.columns() * product.totalK(), tile.columns());
   } else {
     Value local = arith::SubIOp::create(b, loc, k, kBlockBase);
     at = arith::MulIOp::create(b, loc, local, e.index(tile.columns()));
@@ -369,6 +312,8 @@ void ProductEmitter::tiles(int64_t count, Value rowBase,
 
 /// One block of rows: all of K, cut into blocks where that helps.
 void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
+  if (amx)
+    return amxBlock(count, rowBase, width);
   int64_t sizeK = product.sizeOf(product.k);
   bool fewRows = count <= tile.rows;
   int64_t length =
@@ -453,6 +398,8 @@ int64_t ProductEmitter::blockRows() {
 /// Few rows need several panels to have enough independent sums, and enough
 /// streams from memory.
 int64_t ProductEmitter::panelsAtOnce(int64_t count) const {
+  if (amx)
+    return 2;
   if (!packed || count > tile.rows || !product.outerK.empty())
     return 1;
   int64_t most = tile.rows * tile.vectors;
@@ -461,8 +408,8 @@ int64_t ProductEmitter::panelsAtOnce(int64_t count) const {
 
 /// All panels of B for a block of rows.
 void ProductEmitter::panels(int64_t count, Value rowBase) {
-  int64_t columns = tile.columns(), size = product.sizeOf(product.n);
-  int64_t done = 0;
+  int64_t columns = amx ? 16 : tile.columns();
+  int64_t size = product.sizeOf(product.n), done = 0;
   auto run = [&](int64_t high) {
     e.loop(done, high, group, {}, [&](Value index, ValueRange) {
       panelIndex = index;
@@ -508,7 +455,8 @@ void ProductEmitter::emit() {
   }
   int64_t rowsAtOnce = blockRows();
   sumBuffer = scalarBuffer(rowsAtOnce * columns, product.accumulator);
-  tileBuffer = scalarBuffer(tile.rows * columns, product.accumulator);
+  tileBuffer = scalarBuffer((amx ? 32 : tile.rows) * columns,
+                            product.accumulator);
   loops(product.batch, [&] {
     loops(product.outerN, [&] {
       int64_t count = product.sizeOf(product.m);
@@ -521,268 +469,4 @@ void ProductEmitter::emit() {
         panels(count - whole, e.index(whole));
     });
   });
-}
-
-/// The loops of `nest` as loops of the product, through its access to C.
-static std::optional<SmallVector<int>>
-matchLoops(const Product &product, const Nest &nest, Value root,
-           const Access &shape) {
-  if (nest.hasReduction())
-    return std::nullopt;
-  for (const Access &access : nest.accesses) {
-    if (access.isScalar() || access.root != root)
-      continue;
-    if (access.dynamicOffset || access.offset != shape.offset)
-      return std::nullopt;
-    SmallVector<int> result(nest.sizes.size(), -1);
-    SmallVector<bool> used(product.nest.sizes.size(), false);
-    for (int d = 0, e = nest.sizes.size(); d < e; ++d) {
-      if (nest.sizes[d] == 1)
-        continue;
-      for (int p = 0, pe = used.size(); p < pe && result[d] < 0; ++p)
-        if (!used[p] && product.nest.parallel[p] &&
-            product.nest.sizes[p] == nest.sizes[d] &&
-            shape.strides[p] == access.strides[d]) {
-          result[d] = p;
-          used[p] = true;
-        }
-      if (result[d] < 0)
-        return std::nullopt;
-    }
-    for (int p = 0, pe = used.size(); p < pe; ++p)
-      if (product.nest.parallel[p] && product.nest.sizes[p] > 1 && !used[p])
-        return std::nullopt;
-    return result;
-  }
-  return std::nullopt;
-}
-
-/// The access of `nest` to `root`, in terms of the loops of the product.
-static Access inProductLoops(const Product &product, const Access &access,
-                             ArrayRef<int> loopOf) {
-  Access result = access;
-  result.strides.assign(product.nest.sizes.size(), 0);
-  for (auto [d, loop] : llvm::enumerate(loopOf))
-    if (loop >= 0)
-      result.strides[loop] = access.strides[d];
-  return result;
-}
-
-static bool sameElements(const Product &product, const Access &x,
-                         const Access &y) {
-  if (x.offset != y.offset || x.dynamicOffset || y.dynamicOffset)
-    return false;
-  for (auto [p, size] : llvm::enumerate(product.nest.sizes))
-    if (size > 1 && product.nest.parallel[p] && x.strides[p] != y.strides[p])
-      return false;
-  return true;
-}
-
-namespace {
-/// Collects what can be done on finished tiles of one product.
-class FollowerFinder {
-public:
-  FollowerFinder(const Product &product) : product(product) {
-    written.push_back({product.accessC().root, product.accessC()});
-    for (unsigned i : {0, 1})
-      read.push_back(product.nest.accesses[i].root);
-  }
-  /// True: joined. False with `blocked`: nothing behind it may join.
-  bool tryJoin(const Nest &nest, bool &blocked);
-
-  std::vector<Follower> followers;
-
-private:
-  const Access *writtenAccess(Value root) {
-    for (auto &[r, access] : written)
-      if (r == root)
-        return &access;
-    return nullptr;
-  }
-  const Product &product;
-  SmallVector<std::pair<Value, Access>> written;
-  SmallVector<Value> read;
-};
-} // namespace
-
-bool FollowerFinder::tryJoin(const Nest &nest, bool &blocked) {
-  Value anchor;
-  bool touches = false;
-  for (auto [i, access] : llvm::enumerate(nest.accesses)) {
-    if (access.isScalar())
-      continue;
-    bool writes = i >= nest.numInputs();
-    if (writtenAccess(access.root)) {
-      touches = true;
-      if (!anchor)
-        anchor = access.root;
-    }
-    if (writes && llvm::is_contained(read, access.root))
-      touches = true;
-  }
-  nest.body().walk([&](memref::LoadOp load) {
-    Value root = rootOf(load.getMemRef());
-    if (writtenAccess(root))
-      touches = blocked = true;
-  });
-  // Whatever stays behind must not meet what is moved before it.
-  blocked |= touches;
-  if (!anchor)
-    return false;
-  auto loopOf = matchLoops(product, nest, anchor, *writtenAccess(anchor));
-  if (!loopOf)
-    return false;
-  for (auto [i, access] : llvm::enumerate(nest.accesses)) {
-    if (access.isScalar())
-      continue;
-    Access mine = inProductLoops(product, access, *loopOf);
-    const Access *other = writtenAccess(access.root);
-    if (other && !sameElements(product, mine, *other))
-      return false;
-    bool writes = i >= nest.numInputs();
-    // Tiles still to come read what an earlier one would overwrite.
-    if (writes && llvm::is_contained(read, access.root))
-      return false;
-    if (writes)
-      for (auto [p, size] : llvm::enumerate(product.nest.sizes))
-        if (size > 1 && product.nest.parallel[p] && mine.strides[p] == 0)
-          return false;
-  }
-  for (unsigned i = 0; i < nest.accesses.size(); ++i) {
-    const Access &access = nest.accesses[i];
-    if (access.isScalar())
-      continue;
-    if (i >= nest.numInputs())
-      written.push_back(
-          {access.root, inProductLoops(product, access, *loopOf)});
-    else if (!writtenAccess(access.root))
-      read.push_back(access.root);
-  }
-  nest.body().walk(
-      [&](memref::LoadOp load) { read.push_back(rootOf(load.getMemRef())); });
-  followers.push_back({nest, *loopOf});
-  blocked = false;
-  return true;
-}
-
-/// The scalar that C is filled with just before the product, if so.
-static linalg::FillOp fillBefore(const Product &product) {
-  const Access &c = product.accessC();
-  for (Operation *op = product.nest.op->getPrevNode(); op;
-       op = op->getPrevNode()) {
-    if (auto fill = dyn_cast<linalg::FillOp>(op)) {
-      Value buffer = fill.getOutputs()[0];
-      if (buffer == c.buffer)
-        return fill.getInputs()[0].getType() == c.element ? fill
-                                                          : linalg::FillOp();
-      if (rootOf(buffer) == c.root)
-        return {};
-      continue;
-    }
-    if (isPure(op) || isa<memref::AllocOp>(op))
-      continue;
-    if (auto nest = dyn_cast<linalg::LinalgOp>(op)) {
-      bool touches = llvm::any_of(nest->getOperands(), [&](Value v) {
-        return isa<MemRefType>(v.getType()) && rootOf(v) == c.root;
-      });
-      nest->walk([&](memref::LoadOp load) {
-        touches |= rootOf(load.getMemRef()) == c.root;
-      });
-      if (!touches)
-        continue;
-    }
-    return {};
-  }
-  return {};
-}
-
-/// Copies a narrow operand A to the type of the sums: it is broadcast element
-/// by element, once per panel.
-static void widenA(Product &product, OpBuilder &b) {
-  Access &a = product.nest.accesses[product.a];
-  auto type = cast<MemRefType>(a.buffer.getType());
-  if (a.element == product.accumulator || !isa<FloatType>(a.element) ||
-      !type.getLayout().isIdentity())
-    return;
-  Location loc = product.nest.op.getLoc();
-  Value wide = memref::AllocOp::create(
-      b, loc, MemRefType::get(type.getShape(), product.accumulator),
-      b.getI64IntegerAttr(kBufferAlignment));
-  auto identity = b.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
-  linalg::GenericOp::create(
-      b, loc, a.buffer, wide, ArrayRef<AffineMap>{identity, identity},
-      iterators, [&](OpBuilder &nested, Location at, ValueRange arguments) {
-        Value x = arith::ExtFOp::create(nested, at, product.accumulator,
-                                        arguments[0]);
-        linalg::YieldOp::create(nested, at, x);
-      });
-  a.buffer = a.root = wide;
-  a.element = product.accumulator;
-}
-
-static void emitProduct(Product product, const CpuIsa &cpu,
-                        llvm::SmallPtrSetImpl<Operation *> &gone) {
-  Operation *last = product.nest.op;
-  FollowerFinder finder(product);
-  bool blocked = false;
-  SmallVector<Operation *> dead = {product.nest.op};
-  for (Operation *op = last->getNextNode(); op && !blocked;
-       op = op->getNextNode()) {
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (!linalgOp) {
-      if (isPure(op) || isa<memref::AllocOp>(op))
-        continue;
-      break;
-    }
-    std::optional<Nest> nest = analyse(linalgOp);
-    if (!nest)
-      break;
-    if (finder.tryJoin(*nest, blocked)) {
-      dead.push_back(op);
-      last = op;
-    } else if (!isa<linalg::FillOp>(op)) {
-      break;
-    }
-  }
-  linalg::FillOp fill = fillBefore(product);
-  llvm::SmallPtrSet<Operation *, 8> inside(dead.begin(), dead.end());
-  if (fill)
-    inside.insert(fill);
-  Value root = product.accessC().root;
-  bool storeProduct =
-      !root.getDefiningOp<memref::AllocOp>() ||
-      llvm::any_of(root.getUsers(),
-                   [&](Operation *user) { return !inside.contains(user); });
-  OpBuilder b(last);
-  b.setInsertionPointAfter(last);
-  widenA(product, b);
-  ProductEmitter(product, finder.followers,
-                 fill ? fill.getInputs()[0] : Value(), storeProduct, b, cpu)
-      .emit();
-  if (fill)
-    dead.push_back(fill);
-  for (Operation *op : dead) {
-    gone.insert(op);
-    op->erase();
-  }
-}
-
-LogicalResult cleave::kernels::emitProducts(func::FuncOp kernel,
-                                            const CpuIsa &isa) {
-  SmallVector<linalg::LinalgOp> ops;
-  kernel.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
-  llvm::SmallPtrSet<Operation *, 8> gone;
-  for (linalg::LinalgOp op : ops) {
-    if (gone.contains(op) || op->getNumRegions() != 1 || op.getNumReductionLoops() == 0)
-      continue;
-    std::optional<Nest> nest = analyse(op);
-    std::optional<Product> product = nest ? asProduct(*nest) : std::nullopt;
-    if (product &&
-        worthTiling(*product, isa,
-                    packedView(*product, isa) != nullptr))
-      emitProduct(*product, isa, gone);
-  }
-  return success();
 }
