@@ -3,8 +3,8 @@
 // of K, [N / 16][K / 2][16][2], as the tile product wants it. Finished sums go
 // through a small buffer to the element-wise rest of the kernel.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/ProductEmitter.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
+#include "passes/lower/kernels/ProductEmitter.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -13,11 +13,9 @@ bool cleave::kernels::usesAmx(const Product &product, const CpuIsa &isa) {
   return isa.level == IsaLevel::amx && product.m >= 0 && product.n >= 0 &&
          product.k >= 0 && product.outerK.empty() &&
          product.accessA().element.isBF16() &&
-         product.accessB().element.isBF16() &&
-         product.accumulator.isF32() &&
+         product.accessB().element.isBF16() && product.accumulator.isF32() &&
          product.accessA().strides[product.k] == 1 &&
-         product.sizeOf(product.k) % 32 == 0 &&
-         product.sizeOf(product.n) >= 16;
+         product.sizeOf(product.k) % 32 == 0 && product.sizeOf(product.n) >= 16;
 }
 
 /// Tiles of the given heights below each other, two panels wide where `width`
@@ -48,8 +46,7 @@ void ProductEmitter::amxTiles(Value row, ArrayRef<int64_t> heights,
   SmallVector<Value> sums;
   for (int64_t height : heights)
     for (int64_t p = 0; p < numPanels; ++p)
-      sums.push_back(
-          amx::TileZeroOp::create(b, loc, tile2d(height, 16, f32)));
+      sums.push_back(amx::TileZeroOp::create(b, loc, tile2d(height, 16, f32)));
   sums = e.loop(0, sizeK, 32, sums, [&](Value k, ValueRange carried) {
     SmallVector<Value> next(carried), as, bs;
     for (auto [at, height] : llvm::zip_equal(rowAt, heights))
@@ -61,13 +58,12 @@ void ProductEmitter::amxTiles(Value row, ArrayRef<int64_t> heights,
     for (Value at : panelAt)
       bs.push_back(amx::TileLoadOp::create(b, loc, tile2d(16, 32, bf16),
                                            packedFlat,
-                                           ValueRange{add(at, step)},
-                                           strideB));
+                                           ValueRange{add(at, step)}, strideB));
     unsigned i = 0;
     for (Value x : as)
       for (Value y : bs) {
-        next[i] = amx::TileMulFOp::create(b, loc, next[i].getType(), x, y,
-                                          next[i]);
+        next[i] =
+            amx::TileMulFOp::create(b, loc, next[i].getType(), x, y, next[i]);
         ++i;
       }
     return next;

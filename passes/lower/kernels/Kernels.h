@@ -9,8 +9,16 @@
 //
 //   void k(const void *in0, int64_t row, void *out0[, void *scratch])
 //
-// on contiguous row-major data aligned to kBufferAlignment. It calls nothing
-// but memcpy, memmove, memset, and libm for f64 (see Math.h).
+// on contiguous row-major data aligned to kBufferAlignment; i1 takes a byte.
+// It calls nothing but memcpy, memmove and memset, and the C library's
+// functions of f64 and fmodf.
+//
+// What differs from the text of the kernel: sums and products of floats are
+// reassociated (the order is fixed: equal runs give equal bits); sums of bf16
+// and f16 are kept in f32 and rounded once; multiply-adds of matrix products
+// are fused; f32 functions have the errors that test MathTest.cpp states. All
+// else is exact, NaN included. The sign of a zero that is the extremum of
+// several elements is open.
 //
 // Destinations overlap no input, except where `mayReuseInput` allows it.
 //===----------------------------------------------------------------------===//
@@ -98,8 +106,7 @@ mlir::FailureOr<int64_t> planScratch(mlir::func::FuncOp kernel,
 
 /// Whether the destination `output` (the n-th result) may be the very buffer
 /// of argument `input`: each element is read before it is written.
-bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output,
-                   const CpuIsa &isa);
+bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output);
 
 /// 32 hexadecimal digits over what the kernel computes: ops, types,
 /// attributes, constants and data flow. Not over SSA and symbol names,
@@ -126,12 +133,12 @@ struct PackPlan {
 
 /// The layout that the kernel would like argument `operand` in, or nothing
 /// where it reads the plain tensor as fast.
-std::optional<PackPlan> planPacking(mlir::func::FuncOp kernel,
-                                    unsigned operand, const CpuIsa &isa);
+std::optional<PackPlan> planPacking(mlir::func::FuncOp kernel, unsigned operand,
+                                    const CpuIsa &isa);
 
 /// Appends to `module` a kernel `name` that packs: (plain, packed) -> packed.
-mlir::func::FuncOp buildPackKernel(mlir::ModuleOp module,
-                                   const PackPlan &plan, llvm::StringRef name);
+mlir::func::FuncOp buildPackKernel(mlir::ModuleOp module, const PackPlan &plan,
+                                   llvm::StringRef name);
 
 /// Changes the type of the argument to `plan.packed`. Do it for every call of
 /// the kernel, and hash the kernel afterwards.

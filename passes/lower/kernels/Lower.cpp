@@ -1,10 +1,8 @@
 //===- Lower.cpp - One kernel from tensors to the LLVM dialect ------------===//
-#include "passes/lower/kernels/Internal.h"
-#include "passes/lower/kernels/Product.h"
-#include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/AMX/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -32,6 +30,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/lower/kernels/Internal.h"
+#include "passes/lower/kernels/Product.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -122,6 +122,13 @@ static LogicalResult fuseElementwise(func::FuncOp kernel) {
   return applyPatternsGreedily(kernel, std::move(patterns));
 }
 
+/// One form for all ways to write a kernel down.
+static LogicalResult normalise(func::FuncOp kernel) {
+  return success(succeeded(lowerPacks(kernel)) &&
+                 succeeded(generalise(kernel)) &&
+                 succeeded(fuseElementwise(kernel)));
+}
+
 static LogicalResult simplify(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createCanonicalizerPass());
@@ -133,8 +140,7 @@ static LogicalResult simplify(ModuleOp module) {
 static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
                                             const CpuIsa &isa) {
   ModuleOp module = kernel->getParentOfType<ModuleOp>();
-  if (failed(lowerPacks(kernel)) || failed(generalise(kernel)) ||
-      failed(fuseElementwise(kernel)))
+  if (failed(normalise(kernel)))
     return failure();
   passByBuffer(kernel);
   viewPackedArguments(kernel);
@@ -143,8 +149,8 @@ static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
     return failure();
   expandCopies(kernel);
   materialisePackedViews(kernel, isa);
-  if (failed(emitProducts(kernel, isa)) ||
-      failed(emitRowNests(kernel, isa)) || failed(lowerToLoops(kernel)))
+  if (failed(emitProducts(kernel, isa)) || failed(emitRowNests(kernel, isa)) ||
+      failed(lowerToLoops(kernel)))
     return failure();
   FailureOr<int64_t> scratch = placeTemporaries(kernel);
   if (failed(scratch))
@@ -209,20 +215,19 @@ static func::FuncOp theKernel(ModuleOp module) {
 static void annotateArguments(ModuleOp module) {
   Builder b(module.getContext());
   for (auto f : module.getOps<LLVM::LLVMFuncOp>())
-    for (unsigned i = 0, e = f.isExternal() ? 0 : f.getNumArguments(); i < e; ++i)
+    for (unsigned i = 0, e = f.isExternal() ? 0 : f.getNumArguments(); i < e;
+         ++i)
       if (isa<LLVM::LLVMPointerType>(f.getArgument(i).getType()))
         f.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                      b.getI64IntegerAttr(kBufferAlignment));
 }
 
-static FailureOr<KernelInfo> lowerIsolated(ModuleOp module,
-                                           const CpuIsa &isa) {
+static FailureOr<KernelInfo> lowerIsolated(ModuleOp module, const CpuIsa &isa) {
   func::FuncOp kernel = theKernel(module);
   if (failed(checkContract(kernel)))
     return failure();
   FailureOr<KernelInfo> info = lowerToBuffers(kernel, isa);
-  if (failed(info) || failed(expandMath(kernel)) ||
-      failed(lowerToLLVM(module)))
+  if (failed(info) || failed(expandMath(kernel)) || failed(lowerToLLVM(module)))
     return failure();
   annotateArguments(module);
   return info;
@@ -258,9 +263,9 @@ FailureOr<KernelInfo> cleave::kernels::lowerKernel(func::FuncOp kernel,
   return info;
 }
 
-FailureOr<CompiledKernel>
-cleave::kernels::compileKernel(func::FuncOp kernel, StringRef symbol,
-                               const CpuIsa &isa) {
+FailureOr<CompiledKernel> cleave::kernels::compileKernel(func::FuncOp kernel,
+                                                         StringRef symbol,
+                                                         const CpuIsa &isa) {
   OwningOpRef<ModuleOp> alone = isolate(kernel);
   func::FuncOp copy = theKernel(*alone);
   copy.setSymName(symbol);
@@ -282,4 +287,33 @@ FailureOr<int64_t> cleave::kernels::planScratch(func::FuncOp kernel,
   if (failed(info))
     return failure();
   return info->scratchBytes;
+}
+
+bool cleave::kernels::mayReuseInput(func::FuncOp kernel, unsigned input,
+                                    unsigned output) {
+  OwningOpRef<ModuleOp> alone = isolate(kernel);
+  func::FuncOp copy = theKernel(*alone);
+  if (failed(normalise(copy)))
+    return false;
+  // One element-wise op reads and writes the same element of both.
+  linalg::GenericOp only;
+  for (Operation &op : copy.getBody().front().without_terminator()) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic ? !isa<arith::ConstantOp, tensor::EmptyOp>(op) : bool(only))
+      return false;
+    if (generic)
+      only = generic;
+  }
+  auto returned = copy.getBody().front().getTerminator()->getOperand(output);
+  if (!only || returned.getDefiningOp() != only || only.getNumReductionLoops())
+    return false;
+  BlockArgument argument = copy.getArgument(input);
+  if (argument.getType() != returned.getType() || !argument.hasOneUse())
+    return false;
+  OpOperand &use = *argument.use_begin();
+  unsigned result = cast<OpResult>(returned).getResultNumber();
+  return use.getOwner() == only &&
+         only.getMatchingIndexingMap(&use).isIdentity() &&
+         only.getMatchingIndexingMap(only.getDpsInitOperand(result))
+             .isIdentity();
 }

@@ -1,17 +1,17 @@
 //===- Math.cpp - Math without calls --------------------------------------===//
-#include "passes/lower/kernels/Internal.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/lower/kernels/Internal.h"
 #include <cmath>
 
 using namespace mlir;
@@ -34,8 +34,7 @@ struct Arithmetic {
       return arith::ConstantOp::create(b, loc, attr);
     return arith::ConstantOp::create(
         b, loc,
-        DenseElementsAttr::get(vector.clone(attr.getType()),
-                               Attribute(attr)));
+        DenseElementsAttr::get(vector.clone(attr.getType()), Attribute(attr)));
   }
   Value f(double value) const {
     return constant(b.getFloatAttr(getElementTypeOrSelf(like), value));
@@ -78,10 +77,13 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Value r = a.fma(n, a.f(-0.693359375), x);
     r = a.fma(n, a.f(2.12194440e-4), r);
     // 2 exp(r) on [-ln2/2, ln2/2]: least relative error, 3.1e-9.
-    static const double coefficients[] = {
-        0.002762886933404741, 0.016737591993924796, 0.08333679145491689,
-        0.3333303995831745,   0.9999998680762417,   2.0,
-        2.0};
+    static const double coefficients[] = {0.002762886933404741,
+                                          0.016737591993924796,
+                                          0.08333679145491689,
+                                          0.3333303995831745,
+                                          0.9999998680762417,
+                                          2.0,
+                                          2.0};
     Value p = a.f(coefficients[0]);
     for (double c : ArrayRef(coefficients).drop_front())
       p = a.fma(p, r, a.f(c));
@@ -89,8 +91,8 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     Value bits =
         arith::BitcastOp::create(rewriter, op.getLoc(), a.with(i32), t);
     bits = arith::ShLIOp::create(rewriter, op.getLoc(), bits, a.i(i32, 23));
-    Value scale = arith::BitcastOp::create(rewriter, op.getLoc(),
-                                           op.getType(), bits);
+    Value scale =
+        arith::BitcastOp::create(rewriter, op.getLoc(), op.getType(), bits);
     Value y = a.mul(p, scale);
     y = a.select(a.less(x, a.f(-86.9)), a.f(0.0), y);
     y = a.select(a.less(a.f(88.7228317), x), a.f(INFINITY), y);
@@ -117,8 +119,7 @@ struct ExpandExtremum : OpRewritePattern<Op> {
     };
     Value x = op.getLhs(), y = op.getRhs();
     FloatAttr constant;
-    if (matchPattern(y, m_Constant(&constant)) ||
-        matchSplat(y, constant)) {
+    if (matchPattern(y, m_Constant(&constant)) || matchSplat(y, constant)) {
       if (!constant.getValue().isNaN() && !constant.getValue().isZero()) {
         rewriter.replaceOp(op, pick(y, x));
         return success();
@@ -126,8 +127,8 @@ struct ExpandExtremum : OpRewritePattern<Op> {
     }
     if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::nsz)) {
       // A NaN in y is picked already.
-      Value isNaN = arith::CmpFOp::create(rewriter, loc,
-                                          arith::CmpFPredicate::UNO, x, x);
+      Value isNaN =
+          arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, x, x);
       rewriter.replaceOp(op, a.select(isNaN, x, pick(x, y)));
       return success();
     }
@@ -137,13 +138,13 @@ struct ExpandExtremum : OpRewritePattern<Op> {
       return arith::BitcastOp::create(rewriter, loc, a.with(integer), v);
     };
     Value p = bits(pick(x, y)), q = bits(pick(y, x));
-    Value joined =
-        isMax ? arith::AndIOp::create(rewriter, loc, p, q).getResult()
-              : arith::OrIOp::create(rewriter, loc, p, q).getResult();
+    Value joined = isMax
+                       ? arith::AndIOp::create(rewriter, loc, p, q).getResult()
+                       : arith::OrIOp::create(rewriter, loc, p, q).getResult();
     Value ordered =
         arith::BitcastOp::create(rewriter, loc, op.getType(), joined);
-    Value isNaN = arith::CmpFOp::create(rewriter, loc,
-                                        arith::CmpFPredicate::UNO, x, y);
+    Value isNaN =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, x, y);
     Value sum = arith::AddFOp::create(rewriter, loc, x, y);
     rewriter.replaceOp(op, a.select(isNaN, sum, ordered));
     return success();
@@ -173,8 +174,8 @@ struct ExpandIPow : OpRewritePattern<math::IPowIOp> {
       return arith::CmpIOp::create(rewriter, loc, p, x, y);
     };
     using P = arith::CmpIPredicate;
-    Value odd = is(P::ne, arith::AndIOp::create(rewriter, loc, exponent, one),
-                   zero);
+    Value odd =
+        is(P::ne, arith::AndIOp::create(rewriter, loc, exponent, one), zero);
     Value result = one, power = base, rest = exponent;
     for (unsigned bit = 0; bit < element.getIntOrFloatBitWidth(); ++bit) {
       Value set =
@@ -185,11 +186,10 @@ struct ExpandIPow : OpRewritePattern<math::IPowIOp> {
       rest = arith::ShRUIOp::create(rewriter, loc, rest, one);
     }
     Value minusOne = a.i(element, -1);
-    Value small = a.select(is(P::eq, base, minusOne),
-                           a.select(odd, minusOne, one), zero);
+    Value small =
+        a.select(is(P::eq, base, minusOne), a.select(odd, minusOne, one), zero);
     small = a.select(is(P::eq, base, one), one, small);
-    rewriter.replaceOp(
-        op, a.select(is(P::slt, exponent, zero), small, result));
+    rewriter.replaceOp(op, a.select(is(P::slt, exponent, zero), small, result));
     return success();
   }
 };
@@ -264,8 +264,8 @@ static void passBf16AsBits(ModuleOp module) {
       SmallVector<Type> inputs;
       for (Type type : f.getArgumentTypes())
         inputs.push_back(asBits(type));
-      f.setType(FunctionType::get(op->getContext(), inputs,
-                                  f.getResultTypes()));
+      f.setType(
+          FunctionType::get(op->getContext(), inputs, f.getResultTypes()));
     }
     if (isa<arith::BitcastOp>(op))
       casts.push_back(op);
@@ -278,9 +278,8 @@ static void passBf16AsBits(ModuleOp module) {
         load.getTileType().getElementType());
     if (type.getElementType() != load.getTileType().getElementType())
       load.getBaseMutable().assign(
-          UnrealizedConversionCastOp::create(b, load.getLoc(),
-                                             Type(MemRefType(bf16)),
-                                             load.getBase())
+          UnrealizedConversionCastOp::create(
+              b, load.getLoc(), Type(MemRefType(bf16)), load.getBase())
               .getResult(0));
   });
   for (Operation *cast : casts)
@@ -311,9 +310,8 @@ static void widenMath(func::FuncOp kernel) {
     };
     for (OpOperand &operand : op->getOpOperands())
       if (isNarrowFloat(operand.get().getType()))
-        operand.set(arith::ExtFOp::create(b, op->getLoc(),
-                                          wide(operand.get().getType()),
-                                          operand.get()));
+        operand.set(arith::ExtFOp::create(
+            b, op->getLoc(), wide(operand.get().getType()), operand.get()));
     OpResult result = op->getResult(0);
     Type type = result.getType();
     result.setType(wide(type));

@@ -7,13 +7,13 @@
 // In the kernel, `linalg.unpack` of the argument gives the plain tensor back,
 // so the kernel still says what it computes. Code generation reads through it.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Product.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/lower/kernels/Product.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -35,18 +35,17 @@ cleave::kernels::packOrder(const Product &product) {
     }
     return false;
   };
-  for (const SmallVector<int> &loops : {product.batch, product.outerN,
-                                        SmallVector<int>{product.n},
-                                        product.outerK,
-                                        SmallVector<int>{product.k}})
+  for (const SmallVector<int> &loops :
+       {product.batch, product.outerN, SmallVector<int>{product.n},
+        product.outerK, SmallVector<int>{product.k}})
     for (int loop : loops)
       if (!append(loop))
         return std::nullopt;
   // Dims that no loop walks have one element, or are read at a constant.
   SmallVector<int64_t> all;
-  auto shape = cast<ShapedType>(
-                   Nest(product.nest).op->getOperand(product.b).getType())
-                   .getShape();
+  auto shape =
+      cast<ShapedType>(Nest(product.nest).op->getOperand(product.b).getType())
+          .getShape();
   for (auto [position, isListed] : llvm::enumerate(listed)) {
     if (isListed)
       continue;
@@ -59,8 +58,7 @@ cleave::kernels::packOrder(const Product &product) {
 }
 
 /// The product that reads argument `operand` of a kernel on tensors.
-static std::optional<Product> productOf(func::FuncOp kernel,
-                                        unsigned operand) {
+static std::optional<Product> productOf(func::FuncOp kernel, unsigned operand) {
   BlockArgument argument = kernel.getArgument(operand);
   if (!argument.hasOneUse())
     return std::nullopt;
@@ -108,7 +106,8 @@ std::optional<PackPlan> cleave::kernels::planPacking(func::FuncOp kernel,
     shape.push_back(2);
   plan.packed = RankedTensorType::get(shape, type.getElementType());
   llvm::raw_string_ostream text(plan.key);
-  text << type << " n=" << plan.n << " pair=" << plan.pair << " nr=" << plan.nr << " order=";
+  text << type << " n=" << plan.n << " pair=" << plan.pair << " nr=" << plan.nr
+       << " order=";
   llvm::interleave(plan.order, text, ",");
   return plan;
 }
@@ -138,10 +137,10 @@ func::FuncOp cleave::kernels::buildPackKernel(ModuleOp module,
   Value zero = arith::ConstantOp::create(
       b, loc, b.getZeroAttr(plan.type.getElementType()));
   auto [dims, tiles] = innerTiles(plan, b);
-  Value packed = linalg::PackOp::create(
-                     b, loc, body->getArgument(0), body->getArgument(1),
-                     dims, tiles, zero, plan.order)
-                     .getResult();
+  Value packed =
+      linalg::PackOp::create(b, loc, body->getArgument(0), body->getArgument(1),
+                             dims, tiles, zero, plan.order)
+          .getResult();
   func::ReturnOp::create(b, loc, packed);
   return kernel;
 }
@@ -157,9 +156,9 @@ void cleave::kernels::applyPacking(func::FuncOp kernel, const PackPlan &plan) {
   auto plain = linalg::UnPackOp::create(b, loc, argument, empty, dims, tiles,
                                         plan.order);
   argument.replaceAllUsesExcept(plain.getResult(), plain);
-  kernel.setType(FunctionType::get(
-      kernel.getContext(), kernel.getBody().front().getArgumentTypes(),
-      kernel.getResultTypes()));
+  kernel.setType(FunctionType::get(kernel.getContext(),
+                                   kernel.getBody().front().getArgumentTypes(),
+                                   kernel.getResultTypes()));
 }
 
 LogicalResult cleave::kernels::lowerPacks(func::FuncOp kernel) {
@@ -196,11 +195,9 @@ void cleave::kernels::viewPackedArguments(func::FuncOp kernel) {
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getResult().getType());
     // The source is to_tensor of the argument's buffer.
-    Value buffer = op.getSource()
-                       .getDefiningOp<bufferization::ToTensorOp>()
-                       .getBuffer();
-    auto identity =
-        MemRefType::get(type.getShape(), type.getElementType());
+    Value buffer =
+        op.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
+    auto identity = MemRefType::get(type.getShape(), type.getElementType());
     SmallVector<int64_t> strides = identity.getStridesAndOffset().first;
     SmallVector<OpFoldResult> sizes, steps;
     for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
@@ -216,15 +213,13 @@ void cleave::kernels::viewPackedArguments(func::FuncOp kernel) {
         order.push_back(d);
     int64_t pair =
         op.getInnerDimsPos().size() == 2 ? op.getInnerDimsPos()[1] : -1;
-    view->setAttr(kPackedView,
-                  b.getDictionaryAttr(
-                      {b.getNamedAttr("n", b.getI64IntegerAttr(
-                                               op.getInnerDimsPos()[0])),
-                       b.getNamedAttr("pair", b.getI64IntegerAttr(pair)),
-                       b.getNamedAttr("nr", b.getI64IntegerAttr(
-                                                op.getStaticTiles()[0])),
-                       b.getNamedAttr("order",
-                                      b.getDenseI64ArrayAttr(order))}));
+    view->setAttr(
+        kPackedView,
+        b.getDictionaryAttr(
+            {b.getNamedAttr("n", b.getI64IntegerAttr(op.getInnerDimsPos()[0])),
+             b.getNamedAttr("pair", b.getI64IntegerAttr(pair)),
+             b.getNamedAttr("nr", b.getI64IntegerAttr(op.getStaticTiles()[0])),
+             b.getNamedAttr("order", b.getDenseI64ArrayAttr(order))}));
     op.getResult().replaceAllUsesWith(
         bufferization::ToTensorOp::create(b, loc, type, view.getResult(),
                                           /*restrict=*/true,
@@ -244,11 +239,11 @@ Operation *cleave::kernels::packedView(const Product &product,
   auto order = packOrder(product);
   bool amx = usesAmx(product, isa);
   bool paired = layout.getAs<IntegerAttr>("pair").getInt() >= 0;
-  bool fits =
-      order && *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
-      paired == amx &&
-      layout.getAs<IntegerAttr>("nr").getInt() ==
-          (amx ? 16 : tileShape(product, isa).columns());
+  bool fits = order &&
+              *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
+              paired == amx &&
+              layout.getAs<IntegerAttr>("nr").getInt() ==
+                  (amx ? 16 : tileShape(product, isa).columns());
   return fits ? view : nullptr;
 }
 
@@ -312,9 +307,4 @@ void cleave::kernels::materialisePackedViews(func::FuncOp kernel,
     view.replaceAllUsesWith(plain);
     view.erase();
   }
-}
-
-bool cleave::kernels::mayReuseInput(func::FuncOp kernel, unsigned input,
-                                    unsigned output, const CpuIsa &isa) {
-  return false;
 }

@@ -72,8 +72,8 @@ Value ProductEmitter::loadA(Value row, Value k) {
 }
 
 /// Of row k of a panel in [batch.., outer N.., panel, outer K.., K, column].
-Value ProductEmitter::packedAddress(Value k, Value panel,
-                                    int64_t panelElements, int64_t columns) {
+Value ProductEmitter::packedAddress(Value k, Value panel, int64_t panelElements,
+                                    int64_t columns) {
   Value sum = arith::MulIOp::create(b, loc, k, e.index(columns));
   auto addTerm = [&](Value iv, int64_t stride) {
     sum = add(sum, arith::MulIOp::create(b, loc, iv, e.index(stride)));
@@ -84,8 +84,7 @@ Value ProductEmitter::packedAddress(Value k, Value panel,
     stride *= product.nest.sizes[d];
   }
   addTerm(panel, panelElements);
-  stride = panelElements *
-           llvm::divideCeil(product.sizeOf(product.n), columns);
+  stride = panelElements * llvm::divideCeil(product.sizeOf(product.n), columns);
   for (const SmallVector<int> &loops : {product.outerN, product.batch})
     for (int d : llvm::reverse(loops)) {
       addTerm(ivs[d], stride);
@@ -197,20 +196,18 @@ SmallVector<Value> ProductEmitter::multiplyTile(Value row, int64_t tileRows,
     step(sums, 0, row, tileRows, plus(kBase, k));
   for (int64_t set = 1; set < sets; ++set)
     for (int64_t i = 0; i < perSet; ++i)
-      sums[i] = isa<FloatType>(product.accumulator)
-                    ? arith::AddFOp::create(b, loc, sums[i],
-                                            sums[set * perSet + i])
-                          .getResult()
-                    : arith::AddIOp::create(b, loc, sums[i],
-                                            sums[set * perSet + i])
-                          .getResult();
+      sums[i] =
+          isa<FloatType>(product.accumulator)
+              ? arith::AddFOp::create(b, loc, sums[i], sums[set * perSet + i])
+                    .getResult()
+              : arith::AddIOp::create(b, loc, sums[i], sums[set * perSet + i])
+                    .getResult();
   sums.resize(perSet);
   return sums;
 }
 
 /// The rest of the kernel on `width` finished elements of one row of C.
-void ProductEmitter::finish(Value value, Value row, Value col,
-                            int64_t width) {
+void ProductEmitter::finish(Value value, Value row, Value col, int64_t width) {
   if (product.m >= 0)
     ivs[product.m] = row;
   ivs[product.n] = col;
@@ -248,8 +245,7 @@ void ProductEmitter::finish(Value value, Value row, Value col,
         x = e.load(access, own, vectorLoop, width);
       arguments.push_back(x);
     }
-    SmallVector<Value> yields =
-        e.body(nest, arguments, own, vectorLoop, width);
+    SmallVector<Value> yields = e.body(nest, arguments, own, vectorLoop, width);
     for (auto [o, v] : llvm::enumerate(yields)) {
       Access &out = nest.accesses[nest.numInputs() + o];
       e.store(v, out, own, vectorLoop, width);
@@ -266,12 +262,11 @@ void ProductEmitter::finishFrom(Value buffer, Value bufferRow, Value row,
     while (at + w > width)
       w /= 2;
     Value place = plus(base, at);
-    Value x =
-        w == 1 ? memref::LoadOp::create(b, loc, buffer, place).getResult()
-               : vector::LoadOp::create(
-                     b, loc, VectorType::get({w}, product.accumulator), buffer,
-                     place)
-                     .getResult();
+    Value x = w == 1 ? memref::LoadOp::create(b, loc, buffer, place).getResult()
+                     : vector::LoadOp::create(
+                           b, loc, VectorType::get({w}, product.accumulator),
+                           buffer, place)
+                           .getResult();
     finish(x, row, plus(column, at), w);
     at += w;
   }
@@ -288,9 +283,8 @@ void ProductEmitter::finishTile(ArrayRef<Value> sums, Value row,
   }
   for (int64_t i = 0; i < tileRows; ++i)
     for (int64_t v = 0; v < vectors(); ++v)
-      vector::StoreOp::create(
-          b, loc, sums[i * vectors() + v], tileBuffer,
-          e.index(i * tile.columns() + v * tile.lanes));
+      vector::StoreOp::create(b, loc, sums[i * vectors() + v], tileBuffer,
+                              e.index(i * tile.columns() + v * tile.lanes));
   for (int64_t i = 0; i < tileRows; ++i)
     finishFrom(tileBuffer, e.index(i), plus(row, i), width);
 }
@@ -342,8 +336,8 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
     return;
   }
   auto sumAt = [&](Value row, int64_t i, int64_t v) {
-    Value base = arith::MulIOp::create(b, loc, plus(row, i),
-                                       e.index(tile.columns()));
+    Value base =
+        arith::MulIOp::create(b, loc, plus(row, i), e.index(tile.columns()));
     return plus(base, v * tile.lanes);
   };
   tiles(count, rowBase, [&](Value row, int64_t rows) {
@@ -365,8 +359,8 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
       sums = multiplyTile(add(rowBase, row), rows, kBase, kLength, sums);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t v = 0; v < vectors(); ++v)
-          vector::StoreOp::create(b, loc, sums[i * vectors() + v],
-                                  sumBuffer, sumAt(row, i, v));
+          vector::StoreOp::create(b, loc, sums[i * vectors() + v], sumBuffer,
+                                  sumAt(row, i, v));
     });
   };
   loops(product.outerK, [&] {
@@ -414,8 +408,7 @@ void ProductEmitter::panels(int64_t count, Value rowBase) {
     e.loop(done, high, group, {}, [&](Value index, ValueRange) {
       panelIndex = index;
       column = arith::MulIOp::create(b, loc, index, e.index(columns));
-      loops(product.outerM,
-            [&] { block(count, rowBase, columns * group); });
+      loops(product.outerM, [&] { block(count, rowBase, columns * group); });
       return SmallVector<Value>();
     });
     done = high;
@@ -455,8 +448,8 @@ void ProductEmitter::emit() {
   }
   int64_t rowsAtOnce = blockRows();
   sumBuffer = scalarBuffer(rowsAtOnce * columns, product.accumulator);
-  tileBuffer = scalarBuffer((amx ? 32 : tile.rows) * columns,
-                            product.accumulator);
+  tileBuffer =
+      scalarBuffer((amx ? 32 : tile.rows) * columns, product.accumulator);
   loops(product.batch, [&] {
     loops(product.outerN, [&] {
       int64_t count = product.sizeOf(product.m);

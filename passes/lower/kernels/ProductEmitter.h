@@ -9,13 +9,15 @@ namespace cleave::kernels {
 /// An element-wise nest that is applied to finished tiles.
 struct Follower {
   Nest nest;
-  llvm::SmallVector<int> loopOf; // per loop of the nest: one of the product, or -1
+  llvm::SmallVector<int>
+      loopOf; // per loop of the nest: one of the product, or -1
 };
 
 class ProductEmitter {
 public:
-  ProductEmitter(Product product, std::vector<Follower> followers, mlir::Value fill,
-                 bool storeProduct, mlir::OpBuilder &b, const CpuIsa &isa);
+  ProductEmitter(Product product, std::vector<Follower> followers,
+                 mlir::Value fill, bool storeProduct, mlir::OpBuilder &b,
+                 const CpuIsa &isa);
   void emit();
 
 private:
@@ -31,18 +33,21 @@ private:
   void tiles(int64_t count, mlir::Value rowBase,
              llvm::function_ref<void(mlir::Value, int64_t)> emitTile);
   void packPiece(mlir::Value kBase, int64_t length, int64_t width);
-  llvm::SmallVector<mlir::Value> multiplyTile(mlir::Value row, int64_t tileRows, mlir::Value kBase,
-                                  int64_t kLength, llvm::ArrayRef<mlir::Value> start);
+  llvm::SmallVector<mlir::Value>
+  multiplyTile(mlir::Value row, int64_t tileRows, mlir::Value kBase,
+               int64_t kLength, llvm::ArrayRef<mlir::Value> start);
   void step(llvm::SmallVector<mlir::Value> &sums, unsigned set, mlir::Value row,
             int64_t tileRows, mlir::Value k);
   mlir::Value loadA(mlir::Value row, mlir::Value k);
   mlir::Value packedAddress(mlir::Value k, mlir::Value panel,
                             int64_t panelElements, int64_t columns);
   mlir::Value loadB(mlir::Value k, int64_t vector);
-  void finish(mlir::Value value, mlir::Value row, mlir::Value column, int64_t width);
-  void finishTile(llvm::ArrayRef<mlir::Value> sums, mlir::Value row, int64_t tileRows,
+  void finish(mlir::Value value, mlir::Value row, mlir::Value column,
+              int64_t width);
+  void finishTile(llvm::ArrayRef<mlir::Value> sums, mlir::Value row,
+                  int64_t tileRows, int64_t width);
+  void finishFrom(mlir::Value buffer, mlir::Value bufferRow, mlir::Value row,
                   int64_t width);
-  void finishFrom(mlir::Value buffer, mlir::Value bufferRow, mlir::Value row, int64_t width);
   int64_t vectors() const { return tile.vectors * group; }
   int64_t panelsAtOnce(int64_t count) const;
   mlir::Value scalarBuffer(int64_t elements, mlir::Type type);
@@ -61,7 +66,7 @@ private:
   TileShape tile;
 
   llvm::SmallVector<mlir::Value> ivs; // per loop of the product
-  mlir::Value column;           // of the panel in C
+  mlir::Value column;                 // of the panel in C
   mlir::Value panelIndex;
   mlir::Operation *packed = nullptr; // the view of a packed argument
   mlir::Value packBuffer, sumBuffer, tileBuffer, packedFlat;

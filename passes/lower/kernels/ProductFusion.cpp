@@ -3,16 +3,16 @@
 // that may run on finished tiles: their loops are those of the product, and
 // they touch nothing that another tile still needs.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/ProductEmitter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/lower/kernels/ProductEmitter.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
 
 /// The loops of `nest` as loops of the product, through its access to C.
-static std::optional<SmallVector<int>>
-matchLoops(const Product &product, const Nest &nest, Value root,
-           const Access &shape) {
+static std::optional<SmallVector<int>> matchLoops(const Product &product,
+                                                  const Nest &nest, Value root,
+                                                  const Access &shape) {
   if (nest.hasReduction())
     return std::nullopt;
   for (const Access &access : nest.accesses) {
@@ -237,10 +237,10 @@ static void emitProduct(Product product, const CpuIsa &cpu,
   if (fill)
     inside.insert(fill);
   Value root = product.accessC().root;
-  bool storeProduct =
-      !root.getDefiningOp<memref::AllocOp>() ||
-      llvm::any_of(root.getUsers(),
-                   [&](Operation *user) { return !inside.contains(user); });
+  bool storeProduct = !root.getDefiningOp<memref::AllocOp>() ||
+                      llvm::any_of(root.getUsers(), [&](Operation *user) {
+                        return !inside.contains(user);
+                      });
   OpBuilder b(last);
   b.setInsertionPointAfter(last);
   if (!packedView(product, cpu) || !usesAmx(product, cpu))
@@ -262,13 +262,13 @@ LogicalResult cleave::kernels::emitProducts(func::FuncOp kernel,
   kernel.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   llvm::SmallPtrSet<Operation *, 8> gone;
   for (linalg::LinalgOp op : ops) {
-    if (gone.contains(op) || op->getNumRegions() != 1 || op.getNumReductionLoops() == 0)
+    if (gone.contains(op) || op->getNumRegions() != 1 ||
+        op.getNumReductionLoops() == 0)
       continue;
     std::optional<Nest> nest = analyse(op);
     std::optional<Product> product = nest ? asProduct(*nest) : std::nullopt;
     if (product &&
-        worthTiling(*product, isa,
-                    packedView(*product, isa) != nullptr))
+        worthTiling(*product, isa, packedView(*product, isa) != nullptr))
       emitProduct(*product, isa, gone);
   }
   return success();

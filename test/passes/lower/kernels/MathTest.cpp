@@ -16,10 +16,12 @@ std::string unary(const std::string &op, const std::string &type) {
   std::string t = "tensor<1003x" + type + ">";
   return "func.func private @k(%x: " + t + ", %o: " + t + ") -> " + t +
          " {\n  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>,"
-         " affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]} ins(%x : " +
+         " affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]} ins(%x "
+         ": " +
          t + ") outs(%o : " + t + ") {\n  ^bb0(%a: " + type + ", %b: " + type +
-         "):\n    %y = " + op + " %a : " + type + "\n    linalg.yield %y : " +
-         type + "\n  } -> " + t + "\n  return %r : " + t + "\n}\n";
+         "):\n    %y = " + op + " %a : " + type +
+         "\n    linalg.yield %y : " + type + "\n  } -> " + t +
+         "\n  return %r : " + t + "\n}\n";
 }
 
 struct Function {
@@ -125,7 +127,8 @@ TEST(Math, ExtremaKeepNaN) {
         "\n  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, "
         "j)>, affine_map<(i, j) -> (i)>], iterator_types = [\"parallel\", "
         "\"reduction\"]} ins(%x : tensor<3x37xf32>) outs(%f : tensor<3xf32>) "
-        "{\n  ^bb0(%a: f32, %b: f32):\n    %m = arith." + std::string(op) +
+        "{\n  ^bb0(%a: f32, %b: f32):\n    %m = arith." +
+        std::string(op) +
         " %a, %b : f32\n    linalg.yield %m : f32\n  } -> tensor<3xf32>\n  "
         "return %r : tensor<3xf32>\n}\n";
     auto module = parse(context(), text);
