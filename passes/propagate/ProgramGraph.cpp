@@ -306,11 +306,16 @@ static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
   return placed;
 }
 
+/// Costs a walk of the function; for messages.
+static std::string nameOf(const GraphValue &value) {
+  return value.value ? valueName(value.value) : value.name;
+}
+
 LogicalResult ProgramGraph::placeReductions() {
   PartialProblem partials;
   std::vector<unsigned> irOps;
   partials.values.resize(values.size());
-  ReshardCost cost = cached(estimateReshardBytes);
+  FactorChooser chooser(mesh);
   for (auto [id, value] : llvm::enumerate(partials.values)) {
     const PropagationValue &from = problem.values[id];
     const Sharding &sharding = result.shardings[id];
@@ -329,8 +334,12 @@ LogicalResult ProgramGraph::placeReductions() {
     entry.results.assign(op.results.begin(), op.results.end());
     if (!ops[i].op)
       continue;
-    FactorChoice choice =
-        chooseFactorAxes(op.rule, placedTensors(*this, op), mesh, cost);
+    // What the user declares partial passes, so the op isn't cut along it.
+    AxisList reserved;
+    for (unsigned id : op.operands)
+      llvm::append_range(reserved, problem.values[id].initial.partial);
+    const FactorChoice &choice =
+        chooser.choose(op.rule, placedTensors(*this, op), reserved);
     for (const AxisList &axes : choice.axes)
       llvm::append_range(entry.usedAxes, axes);
     entry.usedAxes = normalizeAxisSet(entry.usedAxes);
@@ -361,15 +370,16 @@ LogicalResult ProgramGraph::placeReductions() {
     if (error.kind == PartialError::NonLinearUse) {
       InFlightDiagnostic diag =
           emitError(op.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes) << ", but "
           << (op.op ? op.op->getName().getStringRef() : op.tie)
           << " needs the reduced value; remove 'partial' from its sharding or "
              "constrain it before this op";
-      diag.attachNote(value.loc) << "'" << value.name << "' is declared here";
+      diag.attachNote(value.loc)
+          << "'" << nameOf(value) << "' is declared here";
     } else {
       emitError(value.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes)
           << ", but its producer leaves no such summands there; declare "
              "'partial' only where a dim that is reduced is cut";
