@@ -144,7 +144,9 @@ void ProgramGraph::addOp(Operation *op) {
     add(result, annotation ? &*annotation : nullptr);
   }
   if (auto group = dyn_cast<GroupOp>(op)) {
-    groups[group.getGroupId()].push_back(ids.lookup(group.getInput()));
+    // Ids are of one function.
+    groups[{currentFunction, group.getGroupId()}].push_back(
+        ids.lookup(group.getInput()));
     return;
   }
   SmallVector<Value> operands = shardedOperands(op);
@@ -271,8 +273,10 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
     if (!function.isExternal())
       graph.addFunction(function);
   for (func::FuncOp function : module.getOps<func::FuncOp>())
-    if (!function.isExternal())
+    if (!function.isExternal()) {
+      ++graph.currentFunction;
       graph.addBlock(function.getBody().front());
+    }
   for (auto &[id, members] : graph.groups)
     graph.problem.groups.push_back(members);
   for (auto &[name, members] : graph.bindings)
@@ -324,6 +328,9 @@ LogicalResult ProgramGraph::placeReductions() {
       bytes *= extent;
     value.bytes = bytes;
     value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
+    // What is declared replicated cannot hold summands.
+    llvm::append_range(value.cutAxes, sharding.replicated);
+    value.cutAxes = normalizeAxisSet(value.cutAxes);
     value.declared = from.initial.partial;
     value.declaredKind = from.initial.kind;
     value.neededWhole = !values[id].value;
