@@ -2,13 +2,14 @@
 #include "passes/Registration.h"
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
-#include "passes/Passes.h"
-#include "passes/Pipelines.h"
-#include "passes/propagate/Rules.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "passes/comm/Passes.h"
+#include "passes/propagate/Rules.h"
 
 void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -23,5 +24,6 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
   registerCleavePasses();
+  registerCleaveCommPasses();
   registerPipelines();
 }
