@@ -163,8 +163,8 @@ Value Combiner::reshape(Location loc, Value value, ArrayRef<int64_t> shape) {
   if (type.getShape() == shape)
     return value;
   auto all = [](int64_t rank) {
-    ReassociationIndices dims(llvm::seq<int64_t>(0, rank));
-    return SmallVector<ReassociationIndices>{dims};
+    auto dims = llvm::to_vector<2>(llvm::seq<int64_t>(0, rank));
+    return SmallVector<ReassociationIndices, 1>(1, dims);
   };
   auto flat =
       RankedTensorType::get(type.getNumElements(), type.getElementType());

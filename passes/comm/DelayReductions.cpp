@@ -43,7 +43,7 @@ struct Reductions {
       sum += blockBytes(use->get());
     return sum;
   }
-  CauseAttr cause() const {
+  CauseAttr cause() {
     SmallVector<CauseAttr> causes;
     for (OpOperand *use : uses)
       causes.push_back(use->get().getDefiningOp<AllReduceOp>().getCauseAttr());
