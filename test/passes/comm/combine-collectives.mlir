@@ -5,13 +5,14 @@ cleave.mesh @m = <["a"=2]>
 #first = #comm.cause<op = "matmul", value = "%x", why = "k", remedy = "">
 #second = #comm.cause<op = "add", value = "%y", why = "k", remedy = "">
 
-// CHECK: #comm.cause<op = "matmul; add", value = "%x; %y", why = "k",
 // CHECK-LABEL: @joins_reductions
 // CHECK: %[[X:.+]] = tensor.collapse_shape %arg0
 // CHECK: %[[ROW:.+]] = tensor.expand_shape %[[X]]{{.*}} into tensor<1x4xf32>
-// CHECK: %[[Y:.+]] = tensor.expand_shape %arg1{{.*}} into tensor<1x1xf32>
-// CHECK: %[[IN:.+]] = tensor.concat dim(1) %[[ROW]], %{{.+}}
+// CHECK: %[[Y:.+]] = tensor.expand_shape %arg1{{.*}} into tensor<1xf32>
+// CHECK: %[[CELL:.+]] = tensor.expand_shape %[[Y]]
+// CHECK: %[[IN:.+]] = tensor.concat dim(1) %[[ROW]], %[[CELL]]
 // CHECK: %[[R:.+]] = comm.all_reduce sum %[[IN]] over @m ["a"]
+// CHECK-SAME: cause = <op = "matmul; add", value = "%x; %y", why = "k",
 // CHECK-SAME: tensor<1x5xf32>
 // CHECK-NOT: comm
 // CHECK: tensor.extract_slice %[[R]][0, 0] [1, 4] [1, 1]

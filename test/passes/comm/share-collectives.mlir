@@ -6,9 +6,9 @@ cleave.mesh @m = <["a"=2]>
 #second = #comm.cause<op = "add", value = "%x", why = "k is cut", remedy = "">
 
 // The one that is left answers for both.
-// CHECK: #comm.cause<op = "matmul; add", value = "%x", why = "k is cut",
 // CHECK-LABEL: @shares_despite_causes
 // CHECK: %[[R:.+]] = comm.all_reduce
+// CHECK-SAME: cause = <op = "matmul; add", value = "%x", why = "k is cut",
 // CHECK-NOT: comm.all_reduce
 // CHECK: return %[[R]], %[[R]]
 func.func @shares_despite_causes(%x: tensor<2xf32>)
