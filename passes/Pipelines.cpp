@@ -6,6 +6,9 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/comm/Passes.h"
+#include "passes/dispatch/Passes.h"
+#include "passes/lower/Passes.h"
+#include "passes/memory/Passes.h"
 
 using namespace mlir;
 
@@ -18,6 +21,9 @@ namespace cleave {
 void buildModelPipeline(OpPassManager &pm) {
   // Everything later takes static shapes, one mesh and no recursion as given.
   pm.addPass(createCheckModel());
+  // Results keep the names of the values that the model returns, whatever makes
+  // them later.
+  pm.addPass(createNameEdges());
   // Leaves only ops that have rules.
   pm.addPass(createNormalizeModel());
 }
@@ -90,6 +96,15 @@ void registerPipelines() {
   PassPipelineRegistration<>("cleave-comm-pipeline",
                              "Make collectives fewer and smaller",
                              buildCommPipeline);
+  PassPipelineRegistration<>("cleave-dispatch-pipeline",
+                             "Turn ops into kernels and calls",
+                             buildDispatchPipeline);
+  PassPipelineRegistration<>(
+      "cleave-memory-pipeline", "Give every tensor a place, for AVX-512",
+      [](OpPassManager &pm) { buildMemoryPipeline(pm); });
+  PassPipelineRegistration<>("cleave-lower-pipeline",
+                             "Turn functions into machine calls, for AVX-512",
+                             [](OpPassManager &pm) { buildLowerPipeline(pm); });
 }
 
 } // namespace cleave

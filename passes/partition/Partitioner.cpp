@@ -15,7 +15,7 @@ Partitioner::Partitioner(ModuleOp module, const Mesh &mesh,
                          const Machine &machine)
     : module(module), mesh(mesh), resharder(mesh, machine),
       builder(module.getContext()), emitter(builder, this->mesh),
-      cost(cached(estimateReshardBytes)) {}
+      chooser(this->mesh) {}
 
 LogicalResult Partitioner::run() {
   for (func::FuncOp function : module.getOps<func::FuncOp>())
@@ -35,8 +35,8 @@ LogicalResult Partitioner::run() {
       for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
         function.removeArgAttr(i, kShardingAttr);
       for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-        function.removeResultAttr(i, StringAttr::get(module.getContext(),
-                                                     kShardingAttr));
+        function.removeResultAttr(
+            i, StringAttr::get(module.getContext(), kShardingAttr));
       continue;
     }
     for (auto [i, type] : llvm::enumerate(globals))
@@ -77,8 +77,8 @@ Sharding Partitioner::declared(Value value) const {
     if (auto function = dyn_cast<func::FuncOp>(parent))
       return declaredArg(function, arg.getArgNumber());
     auto loop = cast<scf::ForOp>(parent);
-    attr = resultShardings(loop)[arg.getArgNumber() -
-                                 loop.getNumInductionVars()];
+    attr =
+        resultShardings(loop)[arg.getArgNumber() - loop.getNumInductionVars()];
   }
   return attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
 }
@@ -141,14 +141,12 @@ FailureOr<Value> Partitioner::remake(Value value, const Sharding &target) {
       continue;
     }
     FailureOr<Value> block =
-        get(operand, impliedSharding(rule, i, choice.axes, mesh),
-            {op, "", ""});
+        get(operand, impliedSharding(rule, i, choice.axes, mesh), {op, "", ""});
     if (failed(block))
       return failure();
     operands.push_back(*block);
   }
-  FailureOr<SmallVector<Value>> results =
-      buildOp(op, rule, choice, operands);
+  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
   if (failed(results))
     return failure();
   return (*results)[0];
@@ -205,8 +203,18 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
 // Ops
 //===----------------------------------------------------------------------===//
 
-FactorChoice Partitioner::choose(Operation *op, const ShardingRule &rule) {
-  // The choice is about the cut alone: what stays partial doesn't change it.
+const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule) {
+  // The choice is about the cut alone. Axes along which summands pass from an
+  // operand to a result are left alone.
+  AxisList incoming, reserved;
+  for (Value value : shardedOperands(op))
+    if (isTensor(value))
+      llvm::append_range(incoming, declared(value).partial);
+  for (Value value : op->getResults())
+    if (isTensor(value) && !incoming.empty())
+      for (AxisRef axis : declared(value).partial)
+        if (overlaps(incoming, axis))
+          reserved.push_back(axis);
   std::vector<PlacedTensor> placed;
   ShardingRule tensors = tensorsOnly(op, rule);
   auto place = [&](Value value) {
@@ -223,12 +231,13 @@ FactorChoice Partitioner::choose(Operation *op, const ShardingRule &rule) {
   };
   llvm::for_each(shardedOperands(op), place);
   llvm::for_each(op->getResults(), place);
-  return chooseFactorAxes(tensors, placed, mesh, cost);
+  return chooser.choose(tensors, placed, reserved);
 }
 
-FailureOr<SmallVector<Value>>
-Partitioner::buildOp(Operation *op, const ShardingRule &rule,
-                     const FactorChoice &choice, ArrayRef<Value> operands) {
+FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
+                                                   const ShardingRule &rule,
+                                                   const FactorChoice &choice,
+                                                   ArrayRef<Value> operands) {
   LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
                      scalars);
   local.cause = comm::CauseAttr::get(
@@ -261,6 +270,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
            << "has no sharding rule and holds a region; rewrite it with "
               "linalg ops or attach ShardingRuleOpInterface to it";
   ShardingRule rule = ruleOf(op);
+  // A copy: operands that are made anew choose in between.
   FactorChoice choice = choose(op, rule);
   SmallVector<Value> values = shardedOperands(op);
 
@@ -487,15 +497,14 @@ LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
     }
     Sharding sharding = declaredArg(function, arg.getArgNumber());
     sharding.partial.clear();
-    define(arg, sharding,
-           fresh->addArgument(blockType(arg.getType(), sharding),
-                              arg.getLoc()));
+    define(
+        arg, sharding,
+        fresh->addArgument(blockType(arg.getType(), sharding), arg.getLoc()));
     if (function.isPublic() && !mesh.name.empty()) {
       function.setArgAttr(arg.getArgNumber(), kGlobalTypeAttr,
                           TypeAttr::get(arg.getType()));
-      function.setArgAttr(
-          arg.getArgNumber(), kShardingAttr,
-          toShardingAttr(module.getContext(), mesh, sharding));
+      function.setArgAttr(arg.getArgNumber(), kShardingAttr,
+                          toShardingAttr(module.getContext(), mesh, sharding));
     }
   }
   builder.setInsertionPointToEnd(fresh);

@@ -87,14 +87,14 @@ unsigned ProgramGraph::add(Value value, const Sharding *annotation) {
   auto type = cast<RankedTensorType>(value.getType());
   unsigned id = values.size();
   ids[value] = id;
-  values.push_back({value, nullptr, 0, type, value.getLoc(),
-                    givenName(value), annotation != nullptr});
+  values.push_back({value, nullptr, 0, type, value.getLoc(), givenName(value),
+                    annotation != nullptr});
   PropagationValue &to = problem.values.emplace_back();
   to.name = values.back().name;
   to.shape.assign(type.getShape().begin(), type.getShape().end());
   to.elementBytes = elementBytes(type.getElementType());
-  to.initial = annotation ? *annotation
-                          : Sharding::whole(type.getRank(), /*open=*/true);
+  to.initial =
+      annotation ? *annotation : Sharding::whole(type.getRank(), /*open=*/true);
   return id;
 }
 
@@ -157,8 +157,8 @@ void ProgramGraph::addOp(Operation *op) {
     static constexpr Direction kDirections[] = {
         Direction::None, Direction::Forward, Direction::Backward,
         Direction::Both};
-    entry.direction = kDirections[static_cast<unsigned>(
-        barrier.getAllowedDirection())];
+    entry.direction =
+        kDirections[static_cast<unsigned>(barrier.getAllowedDirection())];
   }
   for (Value value : operands)
     if (isTensor(value))
@@ -175,8 +175,7 @@ static void addTieOfLoop(scf::ForOp loop, unsigned i,
                          function_ref<unsigned(Value)> id,
                          function_ref<void(ArrayRef<unsigned>, unsigned)> tie) {
   Value yielded = loop.getYieldedValues()[i];
-  tie({id(loop.getInitArgs()[i]), id(loop.getRegionIterArgs()[i]),
-       id(yielded)},
+  tie({id(loop.getInitArgs()[i]), id(loop.getRegionIterArgs()[i]), id(yielded)},
       id(loop.getResult(i)));
 }
 
@@ -254,8 +253,8 @@ void ProgramGraph::addFunction(func::FuncOp function) {
   // A weight or state lies in one way in all entries.
   for (BlockArgument arg : function.getArguments())
     for (StringRef kind : {StringRef(kWeightAttr), StringRef(kStateAttr)})
-      if (auto name = function.getArgAttrOfType<StringAttr>(
-              arg.getArgNumber(), kind))
+      if (auto name =
+              function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kind))
         bindings[name.str()].push_back(ids.lookup(arg));
   for (auto [i, slot] : llvm::enumerate(slots))
     if (auto name = function.getResultAttrOfType<StringAttr>(i, kStateAttr))
@@ -287,8 +286,8 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 /// How the tensors of a problem op lie, without what stays partial.
-static std::vector<PlacedTensor>
-placedTensors(const ProgramGraph &graph, const PropagationOp &op) {
+static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
+                                               const PropagationOp &op) {
   std::vector<PlacedTensor> placed;
   auto place = [&](unsigned id) {
     const PropagationValue &value = graph.problem.values[id];
@@ -297,9 +296,9 @@ placedTensors(const ProgramGraph &graph, const PropagationOp &op) {
     to.sharding.partial.clear();
     to.shape = value.shape;
     to.elementBytes = value.elementBytes;
-    Operation *def =
-        graph.values[id].value ? graph.values[id].value.getDefiningOp()
-                               : nullptr;
+    Operation *def = graph.values[id].value
+                         ? graph.values[id].value.getDefiningOp()
+                         : nullptr;
     to.cheap = def && isCheap(def);
   };
   llvm::for_each(op.operands, place);
@@ -307,11 +306,16 @@ placedTensors(const ProgramGraph &graph, const PropagationOp &op) {
   return placed;
 }
 
+/// Costs a walk of the function; for messages.
+static std::string nameOf(const GraphValue &value) {
+  return value.value ? valueName(value.value) : value.name;
+}
+
 LogicalResult ProgramGraph::placeReductions() {
   PartialProblem partials;
   std::vector<unsigned> irOps;
   partials.values.resize(values.size());
-  ReshardCost cost = cached(estimateReshardBytes);
+  FactorChooser chooser(mesh);
   for (auto [id, value] : llvm::enumerate(partials.values)) {
     const PropagationValue &from = problem.values[id];
     const Sharding &sharding = result.shardings[id];
@@ -319,6 +323,7 @@ LogicalResult ProgramGraph::placeReductions() {
     for (int64_t extent : localShape(from.shape, sharding))
       bytes *= extent;
     value.bytes = bytes;
+    value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
     value.declared = from.initial.partial;
     value.declaredKind = from.initial.kind;
     value.neededWhole = !values[id].value;
@@ -329,8 +334,12 @@ LogicalResult ProgramGraph::placeReductions() {
     entry.results.assign(op.results.begin(), op.results.end());
     if (!ops[i].op)
       continue;
-    FactorChoice choice =
-        chooseFactorAxes(op.rule, placedTensors(*this, op), mesh, cost);
+    // What the user declares partial passes, so the op isn't cut along it.
+    AxisList reserved;
+    for (unsigned id : op.operands)
+      llvm::append_range(reserved, problem.values[id].initial.partial);
+    const FactorChoice &choice =
+        chooser.choose(op.rule, placedTensors(*this, op), reserved);
     for (const AxisList &axes : choice.axes)
       llvm::append_range(entry.usedAxes, axes);
     entry.usedAxes = normalizeAxisSet(entry.usedAxes);
@@ -361,15 +370,16 @@ LogicalResult ProgramGraph::placeReductions() {
     if (error.kind == PartialError::NonLinearUse) {
       InFlightDiagnostic diag =
           emitError(op.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes) << ", but "
           << (op.op ? op.op->getName().getStringRef() : op.tie)
           << " needs the reduced value; remove 'partial' from its sharding or "
              "constrain it before this op";
-      diag.attachNote(value.loc) << "'" << value.name << "' is declared here";
+      diag.attachNote(value.loc)
+          << "'" << nameOf(value) << "' is declared here";
     } else {
       emitError(value.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes)
           << ", but its producer leaves no such summands there; declare "
              "'partial' only where a dim that is reduced is cut";
