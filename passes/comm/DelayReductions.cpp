@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/comm/CommUtils.h"
 #include "passes/comm/Passes.h"
+#include "passes/comm/Variation.h"
 #include "passes/propagate/Rules.h"
 #define DEBUG_TYPE "cleave-delay-reductions"
 
@@ -68,6 +69,20 @@ Reductions reductionsInto(linalg::LinalgOp op) {
   return found;
 }
 
+/// All that `op` reads besides the summands is the same on the ranks that are
+/// reduced: otherwise each would compute something else from the sum.
+bool readsEqual(linalg::LinalgOp op, ArrayRef<OpOperand *> operands,
+                AxesAttr axes, const Variation &variation) {
+  bool equal = true;
+  op->walk([&](Operation *inner) {
+    for (OpOperand &operand : inner->getOpOperands())
+      if (!llvm::is_contained(operands, &operand) &&
+          !op->isAncestor(operand.get().getParentBlock()->getParentOp()))
+        equal &= variation.isEqualAlong(operand.get(), axes);
+  });
+  return equal;
+}
+
 bool passesPartial(linalg::LinalgOp op, Reduction kind,
                    ArrayRef<OpOperand *> operands) {
   auto rule = dyn_cast<ShardingRuleOpInterface>(op.getOperation());
@@ -90,26 +105,28 @@ void skipReductions(const Reductions &reductions) {
 
 /// Inserts the reduction of `value` and has all readers use it.
 void reduceAt(OpBuilder &builder, Value value, AllReduceOp like,
-              CauseAttr cause) {
+              CauseAttr cause, Variation &variation) {
   auto reduced = AllReduceOp::create(
       builder, like.getLoc(), value.getType(), like.getKindAttr(), value,
       like.getMeshAttr(), like.getAxesAttr(), cause);
+  variation.copy(value, reduced);
   value.replaceAllUsesExcept(reduced, reduced);
 }
 
 /// f(all_reduce(a), all_reduce(b)) becomes all_reduce(f(a, b)).
-bool delayPast(linalg::LinalgOp op) {
+bool delayPast(linalg::LinalgOp op, Variation &variation) {
   if (op->getNumResults() != 1)
     return false;
   Reductions reductions = reductionsInto(op);
   Value result = op->getResult(0);
   if (!reductions.first || result.use_empty() ||
       blockBytes(result) >= reductions.bytes() ||
+      !readsEqual(op, reductions.uses, reductions.first.getAxes(), variation) ||
       !passesPartial(op, reductions.first.getKind(), reductions.uses))
     return false;
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
-  reduceAt(builder, result, reductions.first, reductions.cause());
+  reduceAt(builder, result, reductions.first, reductions.cause(), variation);
   skipReductions(reductions);
   return true;
 }
@@ -137,7 +154,7 @@ bool paysAfter(scf::ForOp loop, const Reductions &reductions, Value carried) {
 
 /// The carried value becomes a summand: the first member starts with the whole
 /// initial value, so that no trip at all gives just that.
-bool delayPastLoop(scf::ForOp loop, unsigned index) {
+bool delayPastLoop(scf::ForOp loop, unsigned index, Variation &variation) {
   BlockArgument carried = loop.getRegionIterArg(index);
   OpOperand &yielded = loop.getBody()->getTerminator()->getOpOperand(index);
   auto op = yielded.get().getDefiningOp<linalg::LinalgOp>();
@@ -151,35 +168,37 @@ bool delayPastLoop(scf::ForOp loop, unsigned index) {
   SmallVector<OpOperand *> partial = reductions.uses;
   partial.push_back(&*carried.use_begin());
   AllReduceOp like = reductions.first;
-  if (!passesPartial(op, like.getKind(), partial))
+  OpOperand &init = loop.getInitArgsMutable()[index];
+  if (!variation.isEqualAlong(init.get(), like.getAxes()) ||
+      !readsEqual(op, partial, like.getAxes(), variation) ||
+      !passesPartial(op, like.getKind(), partial))
     return false;
 
   OpBuilder builder(loop);
   Value coordinate =
       CoordinateOp::create(builder, like.getLoc(), builder.getIndexType(),
                            like.getMeshAttr(), like.getAxesAttr());
-  OpOperand &init = loop.getInitArgsMutable()[index];
   init.set(keepOnlyFirst(builder, like.getLoc(), init.get(),
                          toKind(like.getKind()), coordinate));
   if (coordinate.use_empty())
     coordinate.getDefiningOp()->erase();
   builder.setInsertionPointAfter(loop);
-  reduceAt(builder, loop.getResult(index), like, reductions.cause());
+  reduceAt(builder, loop.getResult(index), like, reductions.cause(), variation);
   skipReductions(reductions);
   return true;
 }
 
-bool delayIn(Block &block) {
+bool delayIn(Block &block, Variation &variation) {
   bool changed = false;
   // In program order, so that what has passed one op can pass the next. Loops
   // when their bodies are done: what leaves the inner can leave the outer.
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      changed |= delayIn(*loop.getBody());
+      changed |= delayIn(*loop.getBody(), variation);
       for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-        changed |= delayPastLoop(loop, i);
+        changed |= delayPastLoop(loop, i, variation);
     } else if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
-      changed |= delayPast(structured);
+      changed |= delayPast(structured, variation);
     }
   }
   return changed;
@@ -188,10 +207,11 @@ bool delayIn(Block &block) {
 } // namespace
 
 void DelayReductions::runOnOperation() {
+  Variation variation(getOperation());
   bool changed = false;
   for (auto function : getOperation().getOps<FunctionOpInterface>())
     for (Block &block : function.getFunctionBody())
-      changed |= delayIn(block);
+      changed |= delayIn(block, variation);
   if (!changed)
     markAllAnalysesPreserved();
 }

@@ -110,3 +110,30 @@ func.func @keeps_single_trips(%x: tensor<4xf32>, %init: tensor<4xf32>)
   }
   return %0 : tensor<4xf32>
 }
+
+// Each rank keeps another part of the sum: the summands of that part are with
+// the others.
+// CHECK-LABEL: @keeps_what_ranks_read_differently
+// CHECK: comm.all_reduce sum %arg0 over @m ["a"] : tensor<4xf32>
+// CHECK: linalg.generic
+// CHECK-NOT: comm.all_reduce
+func.func @keeps_what_ranks_read_differently(%x: tensor<4xf32>)
+    -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<f32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %rank = comm.coordinate over @m ["a"]
+  %0 = comm.all_reduce sum %x over @m ["a"] : tensor<4xf32>
+  %1 = linalg.generic {
+      indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>],
+      iterator_types = ["reduction"]}
+      ins(%0 : tensor<4xf32>) outs(%init : tensor<f32>) {
+  ^bb0(%in: f32, %out: f32):
+    %i = linalg.index 0 : index
+    %own = arith.cmpi eq, %i, %rank : index
+    %kept = arith.select %own, %in, %zero : f32
+    %sum = arith.addf %out, %kept : f32
+    linalg.yield %sum : f32
+  } -> tensor<f32>
+  return %1 : tensor<f32>
+}
