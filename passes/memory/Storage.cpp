@@ -498,7 +498,8 @@ LogicalResult Storage::run() {
         copyBefore(*use);
   }
   reuseInputs();
-  planFrame();
+  if (failed(planFrame()))
+    return failure();
   annotate();
   return success();
 }
