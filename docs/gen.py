@@ -1,6 +1,6 @@
 """Fills the pages of docs/ from test files and from what the tools print.
 
-    docs/gen.py [--build BUILD] [--check]
+    docs/gen.py [--build BUILD] [--check] [--skip REGEX]
 
 A page says what belongs somewhere, and this program writes it below:
 
@@ -64,9 +64,14 @@ def example(spec):
     return fenced(LANGUAGES.get(path.suffix, ""), text)
 
 
-def tidy(text):
-    """What mlir-tblgen wrote, as a page: constraints are a list."""
+def tidy(name, text):
+    """What mlir-tblgen wrote, as a page with a title; constraints are a list."""
     text = text.replace("[TOC]\n\n", "")
+    if name.startswith("passes"):
+        phase = name.partition("-")[2]
+        title = f"Passes of phase {phase}" if phase else "Passes"
+        text = re.sub(r"^### ", f"# {title}\n\n### ", text, count=1,
+                      flags=re.MULTILINE)
     text = re.sub(r"^\(C1\) ", "\n(C1) ", text, flags=re.MULTILINE)
     text = re.sub(r"^\((C\d+)\) ", r"* (\1) ", text, flags=re.MULTILINE)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
@@ -74,15 +79,15 @@ def tidy(text):
 
 
 class Generator:
-    def __init__(self, build):
+    def __init__(self, build, skip):
         self.build = build
+        self.skip = re.compile(skip) if skip else None
         self.skipped = []
 
     def output(self, command, old):
-        """The fenced block of a command; `old` if its tool isn't built."""
-        tool = command.split()[0]
+        """The fenced block of a command; `old` if the command is skipped."""
         bin_dir = self.build / "bin"
-        if tool.startswith("cleave") and not (bin_dir / tool).exists():
+        if self.skip and self.skip.search(command):
             self.skipped.append(command)
             return old
         env = dict(os.environ, PATH=f"{bin_dir}{os.pathsep}{os.environ['PATH']}")
@@ -110,7 +115,8 @@ class Generator:
         for path in sorted(generated.glob("*.md")):
             text = PLAIN.sub(lambda m: example(m.group(1)).rstrip("\n"),
                              path.read_text())
-            yield ROOT / "docs" / "reference" / path.name, tidy(text)
+            page = ROOT / "docs" / "reference" / path.name
+            yield page, tidy(path.stem, text)
         by_hand = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                    *(ROOT / "docs").rglob("*.md"),
                    *(ROOT / "examples").rglob("*.md")]
@@ -131,9 +137,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--skip", help="commands that match aren't run; their "
+                        "blocks stay as they are")
     options = parser.parse_args()
 
-    generator = Generator(options.build.resolve())
+    generator = Generator(options.build.resolve(), options.skip)
     problems = []
     written = set()
     pages = generator.pages()
@@ -163,7 +171,7 @@ def main():
         if path not in written:
             problems.append(f"{path.relative_to(ROOT)}: nothing generates it")
     for command in generator.skipped:
-        print(f"kept as it was, since the tool isn't built: {command}")
+        print(f"skipped: {command}")
     for problem in problems:
         print(problem)
     if problems:

@@ -2,10 +2,10 @@
 // Propagation records each axis that it adds; the chain of a value is followed
 // back from dim to dim until it ends at what the user wrote.
 //===----------------------------------------------------------------------===//
+#include "dialects/cleave/Cleave.h"
 #include "driver/Driver.h"
 #include "driver/LoadModel.h"
 #include "driver/Reports.h"
-#include "dialects/cleave/Cleave.h"
 #include "passes/Pipelines.h"
 #include "passes/cost/CommReport.h"
 #include "passes/propagate/ProgramGraph.h"

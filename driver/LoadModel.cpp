@@ -68,16 +68,16 @@ static void nameResults(const AsmParserState &state,
     StringRef text(range.Start.getPointer(),
                    range.End.getPointer() - range.Start.getPointer());
     text = text.take_until([](char c) { return c == ':' || c == ' '; });
-    def.op->setLoc(NameLoc::get(StringAttr::get(context, text),
-                                def.op->getLoc()));
+    def.op->setLoc(
+        NameLoc::get(StringAttr::get(context, text), def.op->getLoc()));
   }
   for (const AsmParserState::BlockDefinition &def : state.getBlockDefs())
     for (auto [arg, argDef] :
          llvm::zip(def.block->getArguments(), def.arguments)) {
       auto [line, column] = sources.getLineAndColumn(argDef.loc.Start);
-      arg.setLoc(withPlace(
-          arg.getLoc(),
-          FileLineColLoc::get(arg.getContext(), file, line, column)));
+      arg.setLoc(
+          withPlace(arg.getLoc(),
+                    FileLineColLoc::get(arg.getContext(), file, line, column)));
     }
 }
 

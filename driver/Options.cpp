@@ -66,8 +66,7 @@ Expected<MeshSizes> parseMeshSizes(StringRef text) {
                   text + "'");
     for (auto &[other, otherSize] : sizes)
       if (other == name)
-        return fail("--mesh names axis '" + name + "' twice in '" + text +
-                    "'");
+        return fail("--mesh names axis '" + name + "' twice in '" + text + "'");
     sizes.push_back({name.str(), size});
   }
   return sizes;
@@ -118,9 +117,9 @@ Error Parser::parseNumber(StringRef name, std::optional<StringRef> value,
 }
 
 Error Parser::parsePhase(StringRef text) {
-  static constexpr StringRef kPhases[] = {"model",    "propagate", "stage",
-                                          "partition", "comm",     "dispatch",
-                                          "memory",   "lower"};
+  static constexpr StringRef kPhases[] = {"model",     "propagate", "stage",
+                                          "partition", "comm",      "dispatch",
+                                          "memory",    "lower"};
   for (auto [i, phase] : enumerate(kPhases))
     if (text == phase) {
       options.until = static_cast<PhaseName>(i);
@@ -131,9 +130,8 @@ Error Parser::parsePhase(StringRef text) {
 
 Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
   static constexpr StringRef kKnown[] = {
-      "--mesh", "--target", "--machine", "--json",    "--until",
-      "--emit", "--seed",   "--trials",  "--timeout", "--collectives",
-      "--help", "-o"};
+      "--mesh", "--target", "--machine", "--json",        "--until", "--emit",
+      "--seed", "--trials", "--timeout", "--collectives", "--help",  "-o"};
   auto text = [&](std::string &to) -> Error {
     Expected<StringRef> got = valueOf(name, value);
     if (!got)
@@ -193,18 +191,17 @@ Error Parser::parseCommand() {
   StringRef name = args.front();
   if (name == "--help" || name == "-h")
     return Error::success();
-  std::optional<Command> command =
-      StringSwitch<std::optional<Command>>(name)
-          .Case("build", Command::Build)
-          .Case("check", Command::Check)
-          .Case("plan", Command::Plan)
-          .Case("explain", Command::Explain)
-          .Case("compare", Command::Compare)
-          .Default(std::nullopt);
+  std::optional<Command> command = StringSwitch<std::optional<Command>>(name)
+                                       .Case("build", Command::Build)
+                                       .Case("check", Command::Check)
+                                       .Case("plan", Command::Plan)
+                                       .Case("explain", Command::Explain)
+                                       .Case("compare", Command::Compare)
+                                       .Default(std::nullopt);
   if (!command)
-    return fail("unknown command '" + name + "'" +
-                suggestion(name, {"build", "check", "plan", "explain",
-                                  "compare"}));
+    return fail(
+        "unknown command '" + name + "'" +
+        suggestion(name, {"build", "check", "plan", "explain", "compare"}));
   options.command = *command;
   args = args.drop_front();
   return Error::success();

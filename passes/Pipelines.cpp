@@ -20,6 +20,9 @@ namespace cleave {
 void buildModelPipeline(OpPassManager &pm) {
   // Everything later takes static shapes, one mesh and no recursion as given.
   pm.addPass(createCheckModel());
+  // Results keep the names of the values that the model returns, whatever makes
+  // them later.
+  pm.addPass(createNameEdges());
   // Leaves only ops that have rules.
   pm.addPass(createNormalizeModel());
 }
@@ -79,9 +82,9 @@ void registerPipelines() {
   PassPipelineRegistration<>("cleave-dispatch-pipeline",
                              "Turn ops into kernels and calls",
                              buildDispatchPipeline);
-  PassPipelineRegistration<>("cleave-memory-pipeline",
-                             "Give every tensor a place, for AVX-512",
-                             [](OpPassManager &pm) { buildMemoryPipeline(pm); });
+  PassPipelineRegistration<>(
+      "cleave-memory-pipeline", "Give every tensor a place, for AVX-512",
+      [](OpPassManager &pm) { buildMemoryPipeline(pm); });
   PassPipelineRegistration<>("cleave-lower-pipeline",
                              "Turn functions into machine calls, for AVX-512",
                              [](OpPassManager &pm) { buildLowerPipeline(pm); });

@@ -3,23 +3,23 @@
 #include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
 #include "passes/propagate/Rules.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
 
 void cleave::registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<CleaveDialect, comm::CommDialect,
-                  dispatch::DispatchDialect>();
+  registry
+      .insert<CleaveDialect, comm::CommDialect, dispatch::DispatchDialect>();
   registerLinalgRules(registry);
   registerTensorRules(registry);
 }

@@ -24,5 +24,4 @@ config.substitutions += [
     ("%examples", os.path.join(config.cleave_source_dir, "examples")),
     ("%docs", os.path.join(config.cleave_source_dir, "docs")),
 ]
-if config.has_driver:
-    config.available_features.add("driver")
+config.available_features.update(config.cleave_features)

@@ -173,12 +173,11 @@ std::vector<Contender> cleave::bench::geluContenders(const float *x,
   dnnl::binary::desc desc(dnnl::algorithm::binary_add, in.get_desc(),
                           bias.get_desc(), out.get_desc());
   dnnl::binary p(dnnl::binary::primitive_desc(desc, attr, engine()));
-  return {bind("onednn", p,
-               {{DNNL_ARG_SRC_0, in},
-                {DNNL_ARG_SRC_1, bias},
-                {DNNL_ARG_DST, out}}),
-          {"g++", [=] { plain_gelu_gcc(x, b, y, rows, n); }},
-          {"clang", [=] { plain_gelu_clang(x, b, y, rows, n); }}};
+  return {
+      bind("onednn", p,
+           {{DNNL_ARG_SRC_0, in}, {DNNL_ARG_SRC_1, bias}, {DNNL_ARG_DST, out}}),
+      {"g++", [=] { plain_gelu_gcc(x, b, y, rows, n); }},
+      {"clang", [=] { plain_gelu_clang(x, b, y, rows, n); }}};
 }
 
 /// oneDNN with B in the layout that it likes best, packed beforehand.
@@ -205,21 +204,20 @@ static void addDnnl(std::vector<Contender> &contenders, const void *a,
   memory pb(packed.weights_desc(), engine());
   dnnl::reorder(mb, pb).execute(stream(), mb, pb);
   stream().wait();
-  contenders.push_back(bind("onednn packed", dnnl::matmul(packed),
-                            {{DNNL_ARG_SRC, ma},
-                             {DNNL_ARG_WEIGHTS, pb},
-                             {DNNL_ARG_DST, mc}}));
+  contenders.push_back(
+      bind("onednn packed", dnnl::matmul(packed),
+           {{DNNL_ARG_SRC, ma}, {DNNL_ARG_WEIGHTS, pb}, {DNNL_ARG_DST, mc}}));
   dnnl::matmul::primitive_desc direct(dnnl::matmul::desc(in, plain, out),
                                       engine());
-  contenders.push_back(bind("onednn", dnnl::matmul(direct),
-                            {{DNNL_ARG_SRC, ma},
-                             {DNNL_ARG_WEIGHTS, mb},
-                             {DNNL_ARG_DST, mc}}));
+  contenders.push_back(
+      bind("onednn", dnnl::matmul(direct),
+           {{DNNL_ARG_SRC, ma}, {DNNL_ARG_WEIGHTS, mb}, {DNNL_ARG_DST, mc}}));
 }
 
-std::vector<Contender>
-cleave::bench::productContenders(const void *a, const void *b, float *c,
-                                 int64_t m, int64_t n, int64_t k, bool bf16) {
+std::vector<Contender> cleave::bench::productContenders(const void *a,
+                                                        const void *b, float *c,
+                                                        int64_t m, int64_t n,
+                                                        int64_t k, bool bf16) {
   std::vector<Contender> contenders;
   addDnnl(contenders, a, b, c, m, n, k, bf16);
   if (bf16)
@@ -236,10 +234,10 @@ cleave::bench::productContenders(const void *a, const void *b, float *c,
                                  n, 0, c, n);
                           }});
     if (m == 1)
-      contenders.push_back({std::string(name) + " gemv",
-                            [=, gemv = blas->gemv] {
-                              gemv(row, trans, k, n, 1, fb, n, fa, 1, 0, c, 1);
-                            }});
+      contenders.push_back(
+          {std::string(name) + " gemv", [=, gemv = blas->gemv] {
+             gemv(row, trans, k, n, 1, fb, n, fa, 1, 0, c, 1);
+           }});
   }
   return contenders;
 }

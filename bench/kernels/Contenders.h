@@ -16,8 +16,8 @@ using Contender = std::pair<std::string, std::function<void()>>;
 /// What the libraries chose for this CPU, one line each.
 std::vector<std::string> describeLibraries();
 
-std::vector<Contender> softmaxContenders(const float *x, float *y,
-                                         int64_t rows, int64_t n);
+std::vector<Contender> softmaxContenders(const float *x, float *y, int64_t rows,
+                                         int64_t n);
 std::vector<Contender> rmsNormContenders(const float *x, const float *g,
                                          float *y, int64_t rows, int64_t n);
 std::vector<Contender> layerNormContenders(const float *x, const float *g,
@@ -26,9 +26,9 @@ std::vector<Contender> layerNormContenders(const float *x, const float *g,
 std::vector<Contender> geluContenders(const float *x, const float *b, float *y,
                                       int64_t rows, int64_t n);
 /// C = A B. `a` and `b` are f32 or bf16, C is f32.
-std::vector<Contender> productContenders(const void *a, const void *b,
-                                         float *c, int64_t m, int64_t n,
-                                         int64_t k, bool bf16);
+std::vector<Contender> productContenders(const void *a, const void *b, float *c,
+                                         int64_t m, int64_t n, int64_t k,
+                                         bool bf16);
 
 } // namespace cleave::bench
 

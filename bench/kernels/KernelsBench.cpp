@@ -23,8 +23,8 @@ namespace {
 /// A compiled kernel with its B packed where it wants that.
 class Kernel {
 public:
-  Kernel(mlir::MLIRContext &context, const std::string &text,
-         const CpuIsa &isa, const void *b = nullptr) {
+  Kernel(mlir::MLIRContext &context, const std::string &text, const CpuIsa &isa,
+         const void *b = nullptr) {
     auto module = parse(context, text);
     auto kernel = firstKernel(*module);
     if (b)
@@ -102,8 +102,7 @@ static std::vector<double> measure(const std::vector<Contender> &contenders,
 }
 
 static void report(const std::string &name, double work, const char *unit,
-                   std::vector<Contender> contenders,
-                   const Options &options) {
+                   std::vector<Contender> contenders, const Options &options) {
   if (name.find(options.filter) == std::string::npos)
     return;
   std::vector<double> seconds = measure(contenders, options.seconds);
@@ -140,8 +139,10 @@ static void rowBenches(mlir::MLIRContext &context, const Options &options,
   fill(g.data(), n);
   fill(b.data(), n);
   std::memset(y.data(), 0, rows * n * 4);
-  auto *fx = static_cast<float *>(x.data()), *fy = static_cast<float *>(y.data()),
-       *fg = static_cast<float *>(g.data()), *fb = static_cast<float *>(b.data());
+  auto *fx = static_cast<float *>(x.data()),
+       *fy = static_cast<float *>(y.data()),
+       *fg = static_cast<float *>(g.data()),
+       *fb = static_cast<float *>(b.data());
   std::string shape = " " + std::to_string(rows) + "x" + std::to_string(n);
   double bytes = 8.0 * rows * n;
   Contender copy = {"copy", [=] { std::memcpy(fy, fx, rows * n * 4); }};
@@ -191,8 +192,7 @@ static void productBench(mlir::MLIRContext &context, const Options &options,
   report(name, 2.0 * m * n * k, "GF/s",
          join({"ours", [&] { ours({a.data(), b.data(), c.data()}); }},
               productContenders(a.data(), b.data(),
-                                static_cast<float *>(c.data()), m, n, k,
-                                bf16)),
+                                static_cast<float *>(c.data()), m, n, k, bf16)),
          options);
 }
 

@@ -62,8 +62,8 @@ public:
               const std::string &body) {
     text << "  " << result
          << " = linalg.generic {indexing_maps = [#r, #r], iterator_types = "
-         << "[\"parallel\"]} ins(" << in << " : " << row << ") outs(%e : "
-         << row << ") {\n  ^bb0(%a: f32, %o: f32):\n"
+         << "[\"parallel\"]} ins(" << in << " : " << row
+         << ") outs(%e : " << row << ") {\n  ^bb0(%a: f32, %o: f32):\n"
          << body << "    linalg.yield %q : f32\n  } -> " << row << "\n";
   }
   std::string end(const std::string &result) {

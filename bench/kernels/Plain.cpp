@@ -36,8 +36,7 @@ void NAME(plain_rmsnorm)(const float *__restrict x, const float *__restrict g,
   }
 }
 
-void NAME(plain_layernorm)(const float *__restrict x,
-                           const float *__restrict g,
+void NAME(plain_layernorm)(const float *__restrict x, const float *__restrict g,
                            const float *__restrict b, float *__restrict y,
                            int64_t rows, int64_t n) {
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
@@ -58,7 +57,8 @@ void NAME(plain_gelu)(const float *__restrict x, const float *__restrict b,
   for (int64_t r = 0; r < rows; ++r, x += n, y += n)
     for (int64_t i = 0; i < n; ++i) {
       float v = x[i] + b[i];
-      y[i] = 0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
+      y[i] =
+          0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
     }
 }
 }

@@ -171,7 +171,7 @@ LogicalResult verifyReductionKind(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult CleaveDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
-  // C5
+  // C4
   if (attr.getName() != kShardingAttr)
     return op->emitOpError()
            << "has the unknown attribute '" << attr.getName().strref()
@@ -226,7 +226,7 @@ struct Edge {
 };
 } // namespace
 
-/// C2, C3 and C4: `attr` is cleave.weight or cleave.state.
+/// C2 and C3: `attr` is cleave.weight or cleave.state.
 static LogicalResult verifyName(Edge edge, NamedAttribute attr) {
   Operation *op = edge.function;
   // C2
@@ -242,15 +242,6 @@ static LogicalResult verifyName(Edge edge, NamedAttribute attr) {
            << " has both 'cleave.weight' and 'cleave.state'; a weight stays as "
               "it is, state is replaced: keep one";
   // C3
-  for (unsigned i = 0; i < edge.index; ++i) {
-    Edge before{edge.function, edge.isArgument, i};
-    if (before.get(attr.getName()) == text)
-      return op->emitOpError()
-             << before.name() << " and " << edge.name() << " are both " << text
-             << " by '" << attr.getName().strref()
-             << "'; give each its own name";
-  }
-  // C4
   if (edge.isArgument)
     return success();
   for (unsigned i = 0; i < edge.function.getNumArguments(); ++i) {
@@ -279,7 +270,7 @@ static LogicalResult verifyEdgeAttribute(Edge edge, NamedAttribute attr) {
   }
   if (name == kStateAttr || (edge.isArgument && name == kWeightAttr))
     return verifyName(edge, attr);
-  // C5
+  // C4
   if (name == kGlobalTypeAttr) {
     auto global = dyn_cast<TypeAttr>(attr.getValue());
     if (global && isa<RankedTensorType>(global.getValue()))

@@ -25,10 +25,8 @@ def Cleave_Dialect : Dialect {
          result; on an argument or result it is a sharding.
     (C2) `cleave.weight` stands on arguments, `cleave.state` on arguments and
          results; both are names in quotes, and not both on one argument.
-    (C3) Within a function, no two arguments have the same `cleave.weight` or
-         `cleave.state`, and no two results the same `cleave.state`.
-    (C4) The result with the `cleave.state` of an argument has its type.
-    (C5) Nothing else begins with `cleave.`, but for `cleave.global_type`, the
+    (C3) The result with the `cleave.state` of an argument has its type.
+    (C4) Nothing else begins with `cleave.`, but for `cleave.global_type`, the
          type of the whole tensor, which partitioning puts on the arguments and
          results of functions.
 

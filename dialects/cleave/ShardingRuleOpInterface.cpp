@@ -25,8 +25,7 @@ RankedTensorType LocalBuilder::localType(Type global,
 }
 
 RankedTensorType LocalBuilder::resultType(OpResult result) const {
-  return localType(result.getType(),
-                   rule.results[result.getResultNumber()]);
+  return localType(result.getType(), rule.results[result.getResultNumber()]);
 }
 
 Value LocalBuilder::coordinate(ArrayRef<AxisRef> axes) const {
@@ -39,8 +38,7 @@ Value LocalBuilder::coordinate(ArrayRef<AxisRef> axes) const {
 
 Value LocalBuilder::blockOffset(unsigned factor) const {
   Value index = coordinate(factorAxes[factor]);
-  Value block =
-      arith::ConstantIndexOp::create(builder, loc, blockSize(factor));
+  Value block = arith::ConstantIndexOp::create(builder, loc, blockSize(factor));
   return arith::MulIOp::create(builder, loc, index, block);
 }
 

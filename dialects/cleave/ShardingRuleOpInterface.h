@@ -6,8 +6,8 @@
 #ifndef CLEAVE_DIALECTS_CLEAVE_SHARDINGRULEOPINTERFACE_H
 #define CLEAVE_DIALECTS_CLEAVE_SHARDINGRULEOPINTERFACE_H
 
-#include "dialects/sharding/ShardingRule.h"
 #include "dialects/comm/Comm.h"
+#include "dialects/sharding/ShardingRule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
@@ -25,8 +25,7 @@ public:
                llvm::ArrayRef<mlir::Value> operands,
                const mlir::IRMapping &scalars)
       : builder(builder), loc(loc), mesh(mesh),
-        meshName(
-            mlir::FlatSymbolRefAttr::get(builder.getContext(), mesh.name)),
+        meshName(mlir::FlatSymbolRefAttr::get(builder.getContext(), mesh.name)),
         rule(rule), factorAxes(factorAxes), operands(operands),
         scalars(scalars) {}
 
@@ -66,8 +65,8 @@ public:
   mlir::Value blockOffset(unsigned factor) const;
 };
 
-/// What an op reads: its operands, then the tensors that its regions capture, in
-/// the order of their first use. Rules list operands in this order.
+/// What an op reads: its operands, then the tensors that its regions capture,
+/// in the order of their first use. Rules list operands in this order.
 llvm::SmallVector<mlir::Value> shardedOperands(mlir::Operation *op);
 
 /// Clones `op` with its operands and everything it captures replaced.

@@ -35,8 +35,8 @@ void CallOp::build(OpBuilder &b, OperationState &state, StringRef callee,
 }
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto kernel = tables.lookupNearestSymbolFrom<func::FuncOp>(
-      getOperation(), getCalleeAttr());
+  auto kernel = tables.lookupNearestSymbolFrom<func::FuncOp>(getOperation(),
+                                                             getCalleeAttr());
   // C1
   if (!kernel || !kernel->hasAttr(kKernelAttr))
     return emitOpError() << "calls '" << getCallee()

@@ -25,8 +25,8 @@ std::string locText(Location loc) {
 
 namespace {
 
-/// The ranks of one group of a realign, by their coordinates on the axes that it
-/// names; all other coordinates are 0.
+/// The ranks of one group of a realign, by their coordinates on the axes that
+/// it names; all other coordinates are 0.
 std::vector<SmallVector<int64_t, 4>> groupMembers(const Mesh &mesh,
                                                   ArrayRef<AxisRef> axes) {
   std::vector<SmallVector<int64_t, 4>> members = {
@@ -62,7 +62,8 @@ SmallVector<int64_t, 4> withIndex(const Mesh &mesh, ArrayRef<AxisRef> axes,
 } // namespace
 
 RealignTraffic realignTraffic(const Mesh &mesh, ArrayRef<AxisRef> source,
-                              ArrayRef<AxisRef> axes, const RealignShape &shape) {
+                              ArrayRef<AxisRef> axes,
+                              const RealignShape &shape) {
   AxisList all(source.begin(), source.end());
   llvm::append_range(all, axes);
   std::map<SmallVector<int64_t, 4>, RealignTraffic> sent;
@@ -180,8 +181,7 @@ void Reporter::add(Operation *op, int64_t times) {
          static_cast<int64_t>(realign.getStride())});
     to.groupSize = axesSize(all);
     to.bytes = bytesOf(realign.getInput());
-    to.wireBytes =
-        traffic.elements * slab * elementBytes(in.getElementType());
+    to.wireBytes = traffic.elements * slab * elementBytes(in.getElementType());
     to.seconds = topology.exchangeSeconds(topology.tierOf(all), traffic.peers,
                                           to.wireBytes);
     axesAttr = toAxesAttr(op->getContext(), mesh, all);

@@ -40,8 +40,7 @@ struct RealignShape {
 struct RealignTraffic {
   int64_t elements = 0, peers = 0;
 };
-RealignTraffic realignTraffic(const Mesh &mesh,
-                              llvm::ArrayRef<AxisRef> source,
+RealignTraffic realignTraffic(const Mesh &mesh, llvm::ArrayRef<AxisRef> source,
                               llvm::ArrayRef<AxisRef> axes,
                               const RealignShape &shape);
 

@@ -140,18 +140,17 @@ std::optional<int64_t> Reader::countOrNull(const json::Object *in,
 }
 
 void Reader::readDevice(const json::Value *value, Device &device) {
-  const json::Object *in =
-      object(value, "device",
-             {"name", "memory_bytes", "memory_shared", "memory_bandwidth",
-              "flops"});
+  const json::Object *in = object(
+      value, "device",
+      {"name", "memory_bytes", "memory_shared", "memory_bandwidth", "flops"});
   if (!in)
     return;
   device.name = string(in, "name", "device");
   if (std::optional<int64_t> bytes = countOrNull(in, "memory_bytes", "device"))
     device.memoryBytes = *bytes;
   else
-    device.memoryBytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         sysconf(_SC_PAGESIZE);
+    device.memoryBytes =
+        static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   device.memoryShared = boolean(in, "memory_shared", "device");
   device.memoryBandwidth = positive(in, "memory_bandwidth", "device");
   const json::Object *flops = in->getObject("flops");
@@ -195,9 +194,8 @@ void Reader::readTiers(const json::Value *value, std::vector<Tier> &tiers) {
 
 Machine Reader::read(const json::Value &root) {
   Machine machine;
-  const json::Object *in =
-      object(&root, "",
-             {"name", "basis", "source", "device", "overhead", "tiers"});
+  const json::Object *in = object(
+      &root, "", {"name", "basis", "source", "device", "overhead", "tiers"});
   machine.tiers.clear();
   if (!in)
     return machine;
@@ -216,8 +214,8 @@ Expected<Machine> parseMachine(StringRef text, StringRef file) {
   Expected<json::Value> root = json::parse(text);
   if (!root)
     return createStringError(inconvertibleErrorCode(),
-                             file + ": not JSON: " +
-                                 toString(root.takeError()));
+                             file +
+                                 ": not JSON: " + toString(root.takeError()));
   Reader reader(file);
   Machine machine = reader.read(*root);
   if (Error error = reader.takeError())
@@ -316,7 +314,9 @@ static bool staysInside(const Mesh &mesh, int64_t stride, int64_t size,
   int64_t period = stride * size;
   if (mesh.ranks.empty() && run % period == 0)
     return true;
-  auto rankAt = [&](int64_t i) { return mesh.ranks.empty() ? i : mesh.ranks[i]; };
+  auto rankAt = [&](int64_t i) {
+    return mesh.ranks.empty() ? i : mesh.ranks[i];
+  };
   for (int64_t i = 0, e = mesh.numRanks(); i < e; ++i) {
     int64_t first = i - (i % period) / stride * stride;
     if (rankAt(i) / run != rankAt(first) / run)
@@ -386,7 +386,8 @@ double Topology::seconds(Collective kind, ArrayRef<Part> parts,
   double latency = 0;
   for (const Part &part : parts) {
     slowest = std::max(slowest, part.tier);
-    latency += std::log2(part.digits.size) * ourMachine.tiers[part.tier].latency;
+    latency +=
+        std::log2(part.digits.size) * ourMachine.tiers[part.tier].latency;
   }
   const Tier &link = ourMachine.tiers[slowest];
   if (kind == Collective::AllReduce)
@@ -398,7 +399,8 @@ double Topology::seconds(Collective kind, ArrayRef<Part> parts,
 
 double Topology::exchangeSeconds(unsigned tier, int64_t peers,
                                  int64_t wire) const {
-  return ourMachine.overhead + std::log2(1 + peers) * ourMachine.tiers[tier].latency +
+  return ourMachine.overhead +
+         std::log2(1 + peers) * ourMachine.tiers[tier].latency +
          wire / ourMachine.tiers[tier].bandwidth;
 }
 

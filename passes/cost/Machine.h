@@ -1,10 +1,11 @@
-//===- Machine.h - What the ranks run on and how they are linked -*- C++ -*-===//
+//===- Machine.h - What the ranks run on and how they are linked -*- C++
+//-*-===//
 // A machine is a device (memory, arithmetic, memory bandwidth) and a list of
 // tiers: the links between ranks from the nearest to the farthest. A tier is an
 // alpha-beta link: a round takes `latency` and a rank moves `bandwidth` bytes a
-// second over it; n ranks need log2(n) rounds. Consecutive ranks are neighbours: tier i joins the ranks that
-// lie in the same run of `ranks` ranks, so the innermost mesh axes use the
-// fastest tier that holds them.
+// second over it; n ranks need log2(n) rounds. Consecutive ranks are
+// neighbours: tier i joins the ranks that lie in the same run of `ranks` ranks,
+// so the innermost mesh axes use the fastest tier that holds them.
 //
 // Example: 2x8xH100 has the tiers nvlink (8 ranks) and network (all ranks). On
 // a mesh "dp"=2, "tp"=8 the axis tp uses nvlink and dp the network.
@@ -85,7 +86,8 @@ public:
   const Mesh &mesh() const { return ourMesh; }
   const Machine &machine() const { return ourMachine; }
 
-  /// Index of the fastest tier that joins all ranks which differ only in `axis`.
+  /// Index of the fastest tier that joins all ranks which differ only in
+  /// `axis`.
   unsigned tierOf(AxisRef axis) const;
   /// The slowest of these; 0 for no axes.
   unsigned tierOf(llvm::ArrayRef<AxisRef> axes) const;
@@ -98,8 +100,8 @@ public:
   };
   llvm::SmallVector<Part, 2> parts(AxisRef axis) const;
 
-  /// What one rank sends; `bytes` is the local value: of all_gather the gathered
-  /// one, of reduce_scatter the one before the scatter.
+  /// What one rank sends; `bytes` is the local value: of all_gather the
+  /// gathered one, of reduce_scatter the one before the scatter.
   static int64_t wireBytes(Collective kind, int64_t groupSize, int64_t bytes);
   /// Time of a collective over `axes` in which a rank sends `wire` bytes.
   double seconds(Collective kind, llvm::ArrayRef<AxisRef> axes,

@@ -1,7 +1,7 @@
 //===- Groups.cpp - Which ops are computed together -----------------------===//
 #include "passes/dispatch/Groups.h"
-#include "passes/lower/kernels/Kernels.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/lower/kernels/Kernels.h"
 
 using namespace mlir;
 using namespace cleave;
@@ -10,11 +10,10 @@ using namespace cleave;
 static constexpr unsigned kMaxOps = 64;
 
 static int64_t bytesPerElement(Type type) {
-  return llvm::divideCeil(
-      cast<ShapedType>(type).getElementType().isIndex()
-          ? 64
-          : cast<ShapedType>(type).getElementTypeBitWidth(),
-      8);
+  return llvm::divideCeil(cast<ShapedType>(type).getElementType().isIndex()
+                              ? 64
+                              : cast<ShapedType>(type).getElementTypeBitWidth(),
+                          8);
 }
 
 bool cleave::isView(tensor::ExtractSliceOp slice) {
@@ -98,8 +97,7 @@ public:
 
 private:
   bool mayJoin(linalg::LinalgOp op, const Growing &group) const;
-  bool mayRead(linalg::LinalgOp op, OpOperand &use,
-               const Growing &group) const;
+  bool mayRead(linalg::LinalgOp op, OpOperand &use, const Growing &group) const;
   bool mayMerge(const Growing &a, const Growing &b) const;
   bool readsElsewhere(linalg::LinalgOp op, const Growing &group) const;
   void assign(Operation *op);
@@ -142,9 +140,9 @@ static bool readsRows(AffineMap map, ArrayRef<bool> reduced) {
   unsigned kept = llvm::count(reduced, false);
   if (llvm::is_contained(reduced.take_front(kept), true))
     return false;
-  return map == AffineMap::getMultiDimIdentityMap(reduced.size(),
-                                                  map.getContext())
-                    .getMajorSubMap(kept);
+  return map ==
+         AffineMap::getMultiDimIdentityMap(reduced.size(), map.getContext())
+             .getMajorSubMap(kept);
 }
 
 bool Grouper::mayRead(linalg::LinalgOp op, OpOperand &use,
@@ -236,9 +234,8 @@ void Grouper::merge(unsigned from, unsigned into) {
   for (Operation *op : source.ops)
     indices[op] = into;
   llvm::append_range(target.ops, source.ops);
-  llvm::sort(target.ops, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(target.ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   target.product |= source.product;
   if (source.reduces) {
     target.reduces = true;
@@ -253,9 +250,9 @@ void Grouper::assign(Operation *op) {
   SmallVector<unsigned> candidates;
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
     for (Value input : linalgOp.getDpsInputs())
-      if (int index = groupOf(input);
-          index >= 0 && !llvm::is_contained(candidates, index) &&
-          mayJoin(linalgOp, groups[index]))
+      if (int index = groupOf(input); index >= 0 &&
+                                      !llvm::is_contained(candidates, index) &&
+                                      mayJoin(linalgOp, groups[index]))
         candidates.push_back(index);
   // The youngest first: its values are the ones still in the cache.
   llvm::sort(candidates, std::greater<>());

@@ -31,7 +31,9 @@ static StringAttr nameOf(Value value, const Twine &fallback,
   // A value of several results shares its location with the others.
   auto result = dyn_cast<OpResult>(value);
   bool alone = !result || result.getOwner()->getNumResults() == 1;
-  if (named && alone && taken.insert(named.getName()).second)
+  // "%y" is only what the text calls it.
+  bool given = named && !named.getName().getValue().starts_with("%");
+  if (given && alone && taken.insert(named.getName()).second)
     return named.getName();
   return StringAttr::get(context, fallback);
 }

@@ -94,8 +94,8 @@ Value Outliner::startOf(Value result) const {
     auto dps = dyn_cast<DestinationStyleOpInterface>(op);
     if (!dps)
       return Value();
-    value = dps.getDpsInitOperand(cast<OpResult>(value).getResultNumber())
-                ->get();
+    value =
+        dps.getDpsInitOperand(cast<OpResult>(value).getResultNumber())->get();
   }
   bool outside = inputs.contains(value);
   return outside && value.getType() == result.getType() ? value : Value();

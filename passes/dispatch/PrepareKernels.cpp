@@ -42,10 +42,10 @@ static void expandSlice(comm::SliceOp op) {
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(b.getContext(), type.getShape());
   SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
-  op.replaceAllUsesWith(
-      tensor::ExtractSliceOp::create(b, loc, type, op.getInput(), offsets,
-                                     sizes, strides)
-          .getResult());
+  op.replaceAllUsesWith(tensor::ExtractSliceOp::create(b, loc, type,
+                                                       op.getInput(), offsets,
+                                                       sizes, strides)
+                            .getResult());
   op.erase();
 }
 

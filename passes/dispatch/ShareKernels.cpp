@@ -24,8 +24,8 @@ struct ShareKernels : cleave::impl::ShareKernelsBase<ShareKernels> {
 void ShareKernels::runOnOperation() {
   llvm::StringMap<func::FuncOp> known;
   DenseMap<StringAttr, StringAttr> replaced;
-  for (auto func : llvm::make_early_inc_range(
-           getOperation().getOps<func::FuncOp>())) {
+  for (auto func :
+       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
     if (!func->hasAttr(dispatch::kKernelAttr))
       continue;
     auto [it, fresh] = known.try_emplace(kernels::hashKernel(func), func);

@@ -2,9 +2,9 @@
 // Work happens in kernels. A function calls, loops, views and communicates.
 //===----------------------------------------------------------------------===//
 #include "dialects/dispatch/Dispatch.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/dispatch/Groups.h"
 #include "passes/dispatch/Passes.h"
-#include "mlir/Transforms/Passes.h"
 #define DEBUG_TYPE "verify-dispatched"
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYDISPATCHED
@@ -15,8 +15,7 @@ using namespace mlir;
 using namespace cleave;
 
 namespace {
-struct VerifyDispatched
-    : cleave::impl::VerifyDispatchedBase<VerifyDispatched> {
+struct VerifyDispatched : cleave::impl::VerifyDispatchedBase<VerifyDispatched> {
   using Base::Base;
   void runOnOperation() override;
 };

@@ -1,13 +1,14 @@
 //===- Emit.cpp - From kernels and calls to objects -----------------------===//
 #include "passes/lower/Emit.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/lower/FunctionLowering.h"
 #include "passes/lower/Header.h"
 #include "passes/lower/Passes.h"
 #include "passes/lower/ProgramData.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/ThreadPool.h"
 
 using namespace mlir;
@@ -32,6 +33,7 @@ public:
 
 private:
   LogicalResult lower(kernels::IsaLevel isa);
+  void recallScratch(ModuleOp module, kernels::IsaLevel isa);
   void compileKernel(Job &job);
   LogicalResult compileKernels();
   LogicalResult compileRest(ModuleOp module, kernels::IsaLevel isa);
@@ -50,6 +52,11 @@ private:
 
 static bool isKernel(func::FuncOp func) {
   return func->hasAttr(dispatch::kKernelAttr);
+}
+
+/// Key of the bytes of temporaries of a kernel, beside its object.
+static std::string scratchKey(StringRef key) {
+  return (key + "-scratch").str();
 }
 
 /// Only those gain from tile registers.
@@ -102,12 +109,39 @@ FailureOr<MemorySummary> cleave::planMemoryOf(ModuleOp dispatched,
   return summarizeMemory(*copy);
 }
 
+/// Temporaries of kernels that were compiled before are known; planning memory
+/// need not lower the kernel to find out.
+void Emitter::recallScratch(ModuleOp module, kernels::IsaLevel isa) {
+  Builder b(module.getContext());
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!isKernel(func))
+      continue;
+    auto known = cache.lookup(
+        scratchKey(kernels::cacheKey(func, kernels::CpuIsa::get(isa))));
+    if (known && known->size() == sizeof(int64_t))
+      func->setAttr(dispatch::kScratchBytesAttr,
+                    b.getI64IntegerAttr(
+                        llvm::support::endian::read64le(known->data())));
+  }
+}
+
 LogicalResult Emitter::lower(kernels::IsaLevel isa) {
   variants.push_back(dispatched.clone());
   ModuleOp module = *variants.back();
-  PassManager memory(module.getContext()), code(module.getContext());
-  buildMemoryPipeline(memory, isa);
+  MLIRContext *context = module.getContext();
+  std::string name = kernels::CpuIsa::get(isa).name().str();
+  PassManager packing(context), memory(context), code(context);
+  packing.addPass(createPackWeights({name}));
+  memory.addPass(createPlanMemory({name}));
+  memory.addPass(createVerifyPlanned());
   buildLowerPipeline(code, isa);
+  // The gates check what matters; verifying every attribute after every pass
+  // takes longer than the passes.
+  for (PassManager *pm : {&packing, &memory, &code})
+    pm->enableVerifier(false);
+  if (failed(packing.run(module)))
+    return failure();
+  recallScratch(module, isa);
   if (failed(memory.run(module)))
     return failure();
   if (result.isas.empty())
@@ -124,8 +158,9 @@ LogicalResult Emitter::lower(kernels::IsaLevel isa) {
   llvm::StringMap<bool> known;
   for (auto func : module.getOps<func::FuncOp>())
     if (isKernel(func) &&
-        known.try_emplace(
-                 func->getAttrOfType<StringAttr>(dispatch::kSymbolAttr), true)
+        known
+            .try_emplace(func->getAttrOfType<StringAttr>(dispatch::kSymbolAttr),
+                         true)
             .second)
       jobs.push_back({func, isa, {}, false, false});
   return success();
@@ -140,19 +175,21 @@ void Emitter::compileKernel(Job &job) {
     return;
   }
   FailureOr<kernels::CompiledKernel> compiled = kernels::compileKernel(
-      job.kernel,
-      job.kernel->getAttrOfType<StringAttr>(dispatch::kSymbolAttr), isa);
+      job.kernel, job.kernel->getAttrOfType<StringAttr>(dispatch::kSymbolAttr),
+      isa);
   if (failed(compiled)) {
     job.failed = true;
     return;
   }
   assert(compiled->info.scratchBytes ==
-             job.kernel
-                 ->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr)
+             job.kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr)
                  .getInt() &&
          "planned and compiled kernels agree");
   job.object = std::move(compiled->object);
   cache.store(key, job.object);
+  char scratch[sizeof(int64_t)];
+  llvm::support::endian::write64le(scratch, compiled->info.scratchBytes);
+  cache.store(scratchKey(key), scratch);
 }
 
 LogicalResult Emitter::compileKernels() {
@@ -179,12 +216,10 @@ LogicalResult Emitter::compileKernels() {
 
 /// Calls, static data: everything but the kernels.
 LogicalResult Emitter::compileRest(ModuleOp module, kernels::IsaLevel isa) {
-  for (auto func :
-       llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
   llvm::SmallVector<char, 0> object;
-  if (failed(kernels::compileModule(module, kernels::CpuIsa::get(isa),
-                                    object)))
+  if (failed(kernels::compileModule(module, kernels::CpuIsa::get(isa), object)))
     return failure();
   objects.push_back(std::move(object));
   return success();
@@ -201,8 +236,8 @@ LogicalResult Emitter::compileTable() {
     std::string symbol =
         "cleave_program_" + kernels::CpuIsa::get(isa).name().str();
     LLVM::GlobalOp::create(b, module->getLoc(), b.getI8Type(),
-                           /*isConstant=*/true, LLVM::Linkage::External,
-                           symbol, Attribute());
+                           /*isConstant=*/true, LLVM::Linkage::External, symbol,
+                           Attribute());
     programs.push_back(Datum::pointer(symbol));
   }
   data.define("cleave_num_programs", Datum::i64(programs.size()));

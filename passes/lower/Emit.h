@@ -7,9 +7,9 @@
 #ifndef CLEAVE_PASSES_LOWER_EMIT_H
 #define CLEAVE_PASSES_LOWER_EMIT_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "passes/lower/ObjectCache.h"
 #include "passes/memory/Passes.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace cleave {
 

@@ -53,10 +53,10 @@ Value FunctionLowering::asIndex(Value integer) {
 }
 
 void FunctionLowering::check(Value status) {
-  Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(),
-                                        b.getI32IntegerAttr(0));
-  Value bad = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status,
-                                   zero);
+  Value zero =
+      LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(0));
+  Value bad =
+      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status, zero);
   Block *next = target.addBlock();
   LLVM::CondBrOp::create(b, loc, bad, exit, ValueRange(status), next,
                          ValueRange());
@@ -167,20 +167,19 @@ LogicalResult FunctionLowering::lowerCall(dispatch::CallOp call) {
   auto scratch =
       kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr);
   if (scratch && scratch.getInt() > 0)
-    arguments.push_back(
-        offset(target.getBody().front().getArgument(1),
-               call->getAttrOfType<IntegerAttr>(dispatch::kScratchAttr)
-                   .getInt()));
+    arguments.push_back(offset(
+        target.getBody().front().getArgument(1),
+        call->getAttrOfType<IntegerAttr>(dispatch::kScratchAttr).getInt()));
   std::string symbol =
       kernel->getAttrOfType<StringAttr>(dispatch::kSymbolAttr).str();
   if (!symbols.lookup(symbol)) {
-    OpBuilder at = OpBuilder::atBlockBegin(
-        func->getParentOfType<ModuleOp>().getBody());
+    OpBuilder at =
+        OpBuilder::atBlockBegin(func->getParentOfType<ModuleOp>().getBody());
     auto declared = LLVM::LLVMFuncOp::create(
         at, kernel.getLoc(), symbol,
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                    llvm::to_vector(
-                                        ValueRange(arguments).getTypes())));
+        LLVM::LLVMFunctionType::get(
+            LLVM::LLVMVoidType::get(b.getContext()),
+            llvm::to_vector(ValueRange(arguments).getTypes())));
     symbols.insert(declared);
   }
   std::string name = kernel.getSymName().str();
@@ -212,9 +211,9 @@ LogicalResult FunctionLowering::lowerCall(func::CallOp call) {
                                                    dispatch::kAtAttr)
             .getBase() == "result")
       arguments.push_back(lookup(result));
-  auto made = LLVM::CallOp::create(b, loc, TypeRange(b.getI32Type()),
-                                   symbolFor(callee.getSymName(), isaName),
-                                   arguments);
+  auto made =
+      LLVM::CallOp::create(b, loc, TypeRange(b.getI32Type()),
+                           symbolFor(callee.getSymName(), isaName), arguments);
   check(made.getResult());
   return success();
 }
@@ -286,8 +285,7 @@ void FunctionLowering::lowerExtract(Operation *op) {
 
 LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   Type integerType = loop.getLowerBound().getType();
-  Type machineType =
-      integerType.isIndex() ? b.getI64Type() : Type(integerType);
+  Type machineType = integerType.isIndex() ? b.getI64Type() : Type(integerType);
   auto carriedType = [&](Type type) {
     return type.isIndex() ? b.getI64Type() : type;
   };
@@ -308,8 +306,8 @@ LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   b.setInsertionPointToStart(header);
   auto predicate = loop.getUnsignedCmp() ? LLVM::ICmpPredicate::ult
                                          : LLVM::ICmpPredicate::slt;
-  Value more = LLVM::ICmpOp::create(b, loc, predicate, header->getArgument(0),
-                                    upper);
+  Value more =
+      LLVM::ICmpOp::create(b, loc, predicate, header->getArgument(0), upper);
   LLVM::CondBrOp::create(b, loc, more, body, after);
 
   // What the header carries is the loop's value both inside and after.
@@ -322,10 +320,10 @@ LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   unsigned position = 1;
   for (auto [argument, result] :
        llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
-    values[argument] = isTensor(argument.getType())
-                           ? lookup(result)
-                           : wrap(header->getArgument(position++),
-                                  argument.getType());
+    values[argument] =
+        isTensor(argument.getType())
+            ? lookup(result)
+            : wrap(header->getArgument(position++), argument.getType());
   if (failed(lower(*loop.getBody())))
     return failure();
   SmallVector<Value> next = {

@@ -1,7 +1,8 @@
 //===- FunctionLowering.h - A planned function as machine calls -*- C++ -*-===//
 // A function becomes
 //
-//   int32_t f(CleaveContext *, char *frame, char *resident, args..., results...)
+//   int32_t f(CleaveContext *, char *frame, char *resident, args...,
+//   results...)
 //
 // in the LLVM dialect. Tensors are pointers: what the plan put into the frame
 // or the resident area is an offset from it. An entry has no arguments beyond
@@ -12,11 +13,11 @@
 #ifndef CLEAVE_PASSES_LOWER_FUNCTIONLOWERING_H
 #define CLEAVE_PASSES_LOWER_FUNCTIONLOWERING_H
 
-#include "dialects/dispatch/Dispatch.h"
 #include "dialects/cleave/Cleave.h"
-#include "passes/lower/StaticData.h"
+#include "dialects/dispatch/Dispatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/lower/StaticData.h"
 
 namespace cleave {
 

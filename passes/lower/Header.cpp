@@ -32,8 +32,8 @@ static std::string guardOf(StringRef library) {
 std::string cleave::headerOf(const ProgramEdge &edge, StringRef library) {
   std::string text, guard = guardOf(library);
   llvm::raw_string_ostream os(text);
-  os << "/* " << llvm::sys::path::filename(library)
-     << ": a compiled model for " << edge.mesh.numRanks()
+  os << "/* " << llvm::sys::path::filename(library) << ": a compiled model for "
+     << edge.mesh.numRanks()
      << (edge.mesh.numRanks() == 1 ? " rank.\n" : " ranks.\n")
      << " * Open it with the functions of <cleave/runtime.h>, which the\n"
         " * library contains; pass them the two symbols below.\n";

@@ -2,8 +2,8 @@
 // Linking is left to the C++ compiler found on the machine, which knows where
 // its start-up files and libraries are; lld does the work where it is present.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/Emit.h"
 #include "mlir/IR/Diagnostics.h"
+#include "passes/lower/Emit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -51,8 +51,7 @@ static std::error_code write(StringRef file, ArrayRef<char> content) {
 
 static InFlightDiagnostic cannotWrite(Location loc, StringRef file,
                                       std::error_code error) {
-  return emitError(loc) << "cannot write '" << file
-                        << "': " << error.message();
+  return emitError(loc) << "cannot write '" << file << "': " << error.message();
 }
 
 LogicalResult cleave::writeFile(Location loc, StringRef file,
@@ -116,8 +115,8 @@ linkCommand(Location loc, ArrayRef<std::string> objects, StringRef output,
     llvm::append_range(command, objects);
     return command;
   }
-  std::string compiler = findProgram(
-      {CLEAVE_CXX_COMPILER, "clang++-22", "clang++", "g++", "c++"});
+  std::string compiler =
+      findProgram({CLEAVE_CXX_COMPILER, "clang++-22", "clang++", "g++", "c++"});
   if (compiler.empty())
     return emitError(loc) << "found no C++ compiler to link with: looked for "
                              "clang++-22, clang++, g++ and c++ in PATH; "
@@ -140,7 +139,8 @@ linkCommand(Location loc, ArrayRef<std::string> objects, StringRef output,
     command.push_back(runtime + "/libcleave_rt.a");
   } else {
     std::string script = workspace.file("exports.map");
-    if (auto error = write(script, StringRef("{ global: cleave_*; local: *; };")))
+    if (auto error =
+            write(script, StringRef("{ global: cleave_*; local: *; };")))
       return cannotWrite(loc, script, error);
     command.insert(command.end(),
                    {"-shared", "-Wl,--version-script=" + script,
@@ -189,12 +189,12 @@ LogicalResult cleave::linkProgram(Location loc,
   }
   // Beside the output, so that renaming cannot fail for want of space.
   llvm::SmallString<128> temporary;
-  if (auto error = fs::createUniqueFile(options.output + ".%%%%%%.tmp",
-                                        temporary))
+  if (auto error =
+          fs::createUniqueFile(options.output + ".%%%%%%.tmp", temporary))
     return cannotWrite(loc, options.output, error);
   auto command = linkCommand(loc, files, temporary, options, workspace);
-  bool linked = succeeded(command) &&
-                succeeded(runLinker(loc, *command, workspace));
+  bool linked =
+      succeeded(command) && succeeded(runLinker(loc, *command, workspace));
   std::error_code error;
   if (linked)
     error = fs::rename(temporary, options.output);

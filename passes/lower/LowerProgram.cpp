@@ -2,16 +2,16 @@
 // After this pass the module holds kernels, which are compiled one by one, and
 // llvm.func ops and constants, which are compiled together.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/FunctionLowering.h"
-#include "passes/lower/Passes.h"
-#include "passes/lower/ProgramData.h"
-#include "passes/lower/RuntimeAbi.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/lower/FunctionLowering.h"
+#include "passes/lower/Passes.h"
+#include "passes/lower/ProgramData.h"
+#include "passes/lower/RuntimeAbi.h"
 #define DEBUG_TYPE "cleave-lower-program"
 namespace cleave {
 #define GEN_PASS_DEF_LOWERPROGRAM
@@ -45,10 +45,9 @@ static SmallVector<func::FuncOp> plannedFunctions(ModuleOp module) {
 static void nameKernels(ModuleOp module, StringRef isa) {
   for (auto func : module.getOps<func::FuncOp>())
     if (func->hasAttr(dispatch::kKernelAttr))
-      func->setAttr(
-          dispatch::kSymbolAttr,
-          StringAttr::get(func.getContext(),
-                          symbolFor(kernels::hashKernel(func), isa)));
+      func->setAttr(dispatch::kSymbolAttr,
+                    StringAttr::get(func.getContext(),
+                                    symbolFor(kernels::hashKernel(func), isa)));
 }
 
 void LowerProgram::runOnOperation() {

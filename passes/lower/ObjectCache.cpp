@@ -24,8 +24,8 @@ ObjectCache::ObjectCache(std::string dir, uint64_t maxBytes)
     error = std::make_error_code(std::errc::permission_denied);
   if (!error)
     return;
-  failure = "cannot use the kernel cache '" + directory +
-            "': " + error.message();
+  failure =
+      "cannot use the kernel cache '" + directory + "': " + error.message();
   directory.clear();
 }
 
@@ -61,9 +61,9 @@ std::optional<SmallVector<char, 0>> ObjectCache::lookup(StringRef key) const {
   int file;
   if (sys::fs::openFileForRead(path, file))
     return std::nullopt;
-  auto buffer = MemoryBuffer::getOpenFile(
-      sys::fs::convertFDToNativeFile(file), path, /*FileSize=*/-1,
-      /*RequiresNullTerminator=*/false);
+  auto buffer = MemoryBuffer::getOpenFile(sys::fs::convertFDToNativeFile(file),
+                                          path, /*FileSize=*/-1,
+                                          /*RequiresNullTerminator=*/false);
   // The oldest by use go first.
   auto now = std::chrono::system_clock::now();
   (void)sys::fs::setLastAccessAndModificationTime(
@@ -126,9 +126,8 @@ void ObjectCache::trim() const {
   }
   if (total <= maxBytes)
     return;
-  llvm::sort(entries, [](const Entry &a, const Entry &b) {
-    return a.used < b.used;
-  });
+  llvm::sort(entries,
+             [](const Entry &a, const Entry &b) { return a.used < b.used; });
   for (const Entry &entry : entries) {
     if (total <= maxBytes / 2)
       break;

@@ -18,8 +18,8 @@ namespace cleave {
 class ObjectCache {
 public:
   /// `directory` is created; empty means no cache.
-  explicit ObjectCache(std::string directory,
-                       uint64_t maxBytes = uint64_t(1) << 30);
+  explicit ObjectCache(std::string directory, uint64_t maxBytes = uint64_t(1)
+                                                                  << 30);
   /// Removes the oldest files if the cache has grown past its limit.
   ~ObjectCache();
 

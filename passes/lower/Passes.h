@@ -2,9 +2,9 @@
 #ifndef CLEAVE_PASSES_LOWER_PASSES_H
 #define CLEAVE_PASSES_LOWER_PASSES_H
 
-#include "passes/lower/kernels/Kernels.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/lower/kernels/Kernels.h"
 
 namespace cleave {
 

@@ -91,9 +91,8 @@ void EdgeReader::readEntry(func::FuncOp func) {
   entry.arenaBytes = integerAttr(func, dispatch::kFrameBytesAttr);
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     DictionaryAttr attributes = func.getArgAttrDict(i);
-    EdgeTensor tensor =
-        readTensor(attributes, type, func.getArgument(i).getLoc(),
-                   "arg" + Twine(i));
+    EdgeTensor tensor = readTensor(
+        attributes, type, func.getArgument(i).getLoc(), "arg" + Twine(i));
     if (!residentName(attributes).empty()) {
       addResident(attributes, tensor, &entry);
       continue;
@@ -118,9 +117,9 @@ FailureOr<ProgramEdge> ProgramEdge::read(ModuleOp planned) {
   ProgramEdge edge;
   for (auto mesh : planned.getOps<MeshOp>()) {
     if (!edge.mesh.name.empty()) {
-      InFlightDiagnostic error =
-          mesh.emitError() << "'" << mesh.getSymName()
-                           << "' is a second mesh; a program has one";
+      InFlightDiagnostic error = mesh.emitError()
+                                 << "'" << mesh.getSymName()
+                                 << "' is a second mesh; a program has one";
       return error;
     }
     edge.mesh = toMesh(mesh);
@@ -191,8 +190,8 @@ std::string cleave::manifestOf(const ProgramEdge &edge,
         llvm::json::Object{{"name", axis.name}, {"size", axis.size}});
   llvm::json::Object object{
       {"entries", std::move(entries)},
-      {"mesh", llvm::json::Object{{"name", mesh.name},
-                                  {"axes", std::move(axes)}}},
+      {"mesh",
+       llvm::json::Object{{"name", mesh.name}, {"axes", std::move(axes)}}},
       {"ranks", mesh.numRanks()},
       {"memory", llvm::json::Object{{"weights", memory.weights},
                                     {"state", memory.states},
@@ -235,8 +234,8 @@ static FailureOr<Datum> tensorDatum(ModuleOp module, const Mesh &mesh,
                     D::i32(tensor.role), D::i64(tensor.type.getRank()),
                     data.integers(tensor.type.getShape()),
                     data.integers(tensor.block.getShape()),
-                    data.addressOfArray(std::move(dims)),
-                    D::i64(tensor.offset), D::i64(bytesOf(tensor.block))});
+                    data.addressOfArray(std::move(dims)), D::i64(tensor.offset),
+                    D::i64(bytesOf(tensor.block))});
 }
 
 /// A count and the address of the structs.
@@ -291,12 +290,16 @@ LogicalResult cleave::defineProgram(ModuleOp module, const ProgramEdge &edge,
   }
   for (int64_t i = 0; i < mesh.numRanks(); ++i)
     ranks.push_back(mesh.ranks.empty() ? i : mesh.ranks[i]);
-  std::vector<D> fields = {
-      D::i64(CLEAVE_ABI_MAGIC), D::i32(CLEAVE_ABI_VERSION),
-      D::i32(isaValue(level)), D::i64(mesh.axes.size()),
-      data.addressOfArray(std::move(axisNames)), data.integers(axisSizes),
-      D::i64(mesh.numRanks()), data.integers(ranks),
-      D::i64(entries.size()), data.addressOfArray(std::move(entries))};
+  std::vector<D> fields = {D::i64(CLEAVE_ABI_MAGIC),
+                           D::i32(CLEAVE_ABI_VERSION),
+                           D::i32(isaValue(level)),
+                           D::i64(mesh.axes.size()),
+                           data.addressOfArray(std::move(axisNames)),
+                           data.integers(axisSizes),
+                           D::i64(mesh.numRanks()),
+                           data.integers(ranks),
+                           D::i64(entries.size()),
+                           data.addressOfArray(std::move(entries))};
   if (failed(addTensors(module, mesh, edge.weights, data, fields)) ||
       failed(addTensors(module, mesh, edge.states, data, fields)))
     return failure();

@@ -6,9 +6,9 @@
 #define CLEAVE_PASSES_LOWER_PROGRAMDATA_H
 
 #include "dialects/cleave/Cleave.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lower/StaticData.h"
 #include "passes/memory/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace cleave {
 

@@ -228,11 +228,10 @@ FailureOr<Datum> cleave::commDatum(Operation *op, const Mesh &mesh,
            << "moves elements of type " << element
            << "; ranks exchange f32, bf16, f16, f64, i64, i32, i16, i8 and i1";
   using D = Datum;
-  return D::record({D::i32(f.kind), D::i32(*dtype), D::i32(f.reduction),
-                    D::i32(f.swapped), data.axes(f.axes), data.axes(f.source),
-                    D::i64(f.outer), D::i64(f.dim0), D::i64(f.middle),
-                    D::i64(f.dim1), D::i64(f.inner), D::i64(f.inSize),
-                    D::i64(f.outSize), D::i64(f.offset), D::i64(f.stride),
-                    D::i64(f.peer), data.string(commName(op, mesh, f.axes)),
-                    data.string(commCause(op))});
+  return D::record(
+      {D::i32(f.kind), D::i32(*dtype), D::i32(f.reduction), D::i32(f.swapped),
+       data.axes(f.axes), data.axes(f.source), D::i64(f.outer), D::i64(f.dim0),
+       D::i64(f.middle), D::i64(f.dim1), D::i64(f.inner), D::i64(f.inSize),
+       D::i64(f.outSize), D::i64(f.offset), D::i64(f.stride), D::i64(f.peer),
+       data.string(commName(op, mesh, f.axes)), data.string(commCause(op))});
 }

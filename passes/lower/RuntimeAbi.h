@@ -5,9 +5,9 @@
 #ifndef CLEAVE_PASSES_LOWER_RUNTIMEABI_H
 #define CLEAVE_PASSES_LOWER_RUNTIMEABI_H
 
+#include "cleave/abi.h"
 #include "dialects/comm/Comm.h"
 #include "passes/lower/StaticData.h"
-#include "cleave/abi.h"
 
 namespace cleave {
 

@@ -1,8 +1,8 @@
 //===- StaticData.cpp - Constant C structs in the LLVM dialect ------------===//
 #include "passes/lower/StaticData.h"
-#include "passes/memory/MemoryPlan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "passes/memory/MemoryPlan.h"
 
 using namespace mlir;
 using namespace cleave;
@@ -130,8 +130,8 @@ Datum StaticData::axes(ArrayRef<AxisRef> axes) {
 /// The elements in one dim, as a kind of attribute that LLVM IR has.
 static DenseElementsAttr flatten(ElementsAttr elements) {
   auto type = cast<RankedTensorType>(elements.getType());
-  auto flat = RankedTensorType::get({type.getNumElements()},
-                                    type.getElementType());
+  auto flat =
+      RankedTensorType::get({type.getNumElements()}, type.getElementType());
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements))
     return DenseElementsAttr::getFromRawBuffer(
         flat, resource.getRawHandle().getBlob()->getData());

@@ -3,15 +3,15 @@
 // frames of callees get offsets, and the attributes that say so.
 //===----------------------------------------------------------------------===//
 #include "dialects/comm/Comm.h"
-#include "passes/memory/Storage.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/memory/Storage.h"
 
 using namespace mlir;
 using namespace cleave;
 
 FailureOr<int64_t> StorageContext::scratchBytes(func::FuncOp kernel) {
-  if (auto known = kernel->getAttrOfType<IntegerAttr>(
-          dispatch::kScratchBytesAttr))
+  if (auto known =
+          kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr))
     return known.getInt();
   FailureOr<int64_t> bytes =
       kernels::planScratch(kernel, kernels::CpuIsa::get(isa));

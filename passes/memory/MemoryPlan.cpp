@@ -51,13 +51,16 @@ void Planner::findNeighbours() {
     llvm::erase_if(alive, [&](uint32_t other) {
       return buffers[other].end < buffers[buffer].begin;
     });
+    // One of them may lie last and end where its content ends.
     int64_t sum = sizes[buffer];
+    int64_t spare = sizes[buffer] - buffers[buffer].bytes;
     for (uint32_t other : alive) {
       sum += sizes[other];
+      spare = std::max(spare, sizes[other] - buffers[other].bytes);
       neighbours[buffer].push_back(other);
       neighbours[other].push_back(buffer);
     }
-    best.lowerBound = std::max(best.lowerBound, sum);
+    best.lowerBound = std::max(best.lowerBound, sum - spare);
     alive.push_back(buffer);
   }
 }
@@ -90,7 +93,8 @@ void Planner::place(llvm::ArrayRef<size_t> order, Fit fit,
   int64_t bytes = 0;
   for (size_t buffer : order) {
     offsets[buffer] = offsetFor(buffer, fit, offsets);
-    bytes = std::max(bytes, offsets[buffer] + sizes[buffer]);
+    // The last buffer needs no room behind it.
+    bytes = std::max(bytes, offsets[buffer] + buffers[buffer].bytes);
   }
   best.tried.push_back(bytes);
   if (bytes >= best.bytes)
@@ -124,9 +128,8 @@ MemoryPlan cleave::planMemory(llvm::ArrayRef<PlannedBuffer> buffers) {
   using B = const PlannedBuffer &;
   planner.tryOrder("size", keys([](B b) { return -b.bytes; }));
   planner.tryOrder("begin", keys([](B b) { return b.begin; }));
-  planner.tryOrder("area", keys([](B b) {
-                     return -b.bytes / 64 * (b.end - b.begin + 1);
-                   }));
+  planner.tryOrder(
+      "area", keys([](B b) { return -b.bytes / 64 * (b.end - b.begin + 1); }));
   planner.tryOrder("length", keys([](B b) { return b.begin - b.end; }));
   planner.tryOrder("end", keys([](B b) { return -b.end; }));
   return planner.take();

@@ -140,9 +140,9 @@ std::string Packer::wantedByAll(BlockArgument argument) {
 /// Whether a weight, or an argument that is packed so, is passed.
 bool Packer::isPackedSource(Value value, StringRef layout) {
   auto argument = dyn_cast<BlockArgument>(value);
-  auto func = argument ? dyn_cast<func::FuncOp>(
-                             argument.getOwner()->getParentOp())
-                       : func::FuncOp();
+  auto func = argument
+                  ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                  : func::FuncOp();
   if (!func)
     return false;
   if (func.isPublic())
@@ -220,10 +220,9 @@ void Packer::packWeights(func::FuncOp entry) {
         readers[layout].push_back(&use);
     for (auto &[layout, uses] : readers) {
       DictionaryAttr all = packedAttributes(attributes, layout);
-      packings.try_emplace(residentName(all),
-                           Packing{attributes,
-                                   cast<RankedTensorType>(plain.getType()),
-                                   layout});
+      packings.try_emplace(
+          residentName(all),
+          Packing{attributes, cast<RankedTensorType>(plain.getType()), layout});
       unsigned position = entry.getNumArguments();
       (void)entry.insertArgument(position, layouts.at(layout).packed, all,
                                  plain.getLoc());
@@ -267,8 +266,7 @@ void Packer::useVariants() {
   });
   llvm::StringSet<> called;
   module.walk([&](dispatch::CallOp call) { called.insert(call.getCallee()); });
-  for (auto func :
-       llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     if (func->hasAttr(dispatch::kKernelAttr) &&
         !called.contains(func.getSymName()))
       symbols.erase(func);

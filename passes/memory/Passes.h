@@ -2,8 +2,8 @@
 #ifndef CLEAVE_PASSES_MEMORY_PASSES_H
 #define CLEAVE_PASSES_MEMORY_PASSES_H
 
-#include "passes/lower/kernels/Kernels.h"
 #include "mlir/Pass/Pass.h"
+#include "passes/lower/kernels/Kernels.h"
 
 namespace cleave {
 

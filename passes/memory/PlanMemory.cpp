@@ -4,9 +4,9 @@
 // one after the other in the resident area.
 //===----------------------------------------------------------------------===//
 #include "dialects/cleave/Cleave.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/Storage.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include <map>
@@ -50,8 +50,8 @@ static bool isPlanned(func::FuncOp func) {
 }
 
 /// By `residentName`, in the order of the arguments.
-using Residents = llvm::MapVector<std::string, Resident,
-                                  std::map<std::string, unsigned>>;
+using Residents =
+    llvm::MapVector<std::string, Resident, std::map<std::string, unsigned>>;
 
 static Residents findResidents(ModuleOp module) {
   Residents found;
@@ -75,7 +75,8 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
   Residents found = findResidents(module);
   llvm::StringMap<SmallVector<StringRef>> packed;
   for (auto &[name, resident] : found)
-    if (auto [plain, key] = StringRef(name).split(kPackedSeparator); !key.empty())
+    if (auto [plain, key] = StringRef(name).split(kPackedSeparator);
+        !key.empty())
       packed[plain].push_back(name);
   int64_t next = 0;
   auto place = [&](StringRef name, int64_t bytes) {
@@ -121,15 +122,17 @@ void PlanMemory::runOnOperation() {
   StorageContext context;
   std::optional<kernels::IsaLevel> level = parseIsa(isa);
   if (!level) {
-    module.emitError() << "'" << isa << "' is no instruction set; known are "
+    module.emitError() << "'" << isa
+                       << "' is no instruction set; known are "
                           "avx2, avx512 and amx";
     return signalPassFailure();
   }
   context.isa = *level;
   context.symbols = &symbols;
   int64_t residentBytes = placeResidents(module, context);
-  module->setAttr(dispatch::kResidentBytesAttr,
-                  Builder(module.getContext()).getI64IntegerAttr(residentBytes));
+  module->setAttr(
+      dispatch::kResidentBytesAttr,
+      Builder(module.getContext()).getI64IntegerAttr(residentBytes));
   llvm::StringSet<> done;
   for (auto func : module.getOps<func::FuncOp>())
     if (isPlanned(func) && failed(planAfterCallees(func, context, done)))
@@ -152,7 +155,8 @@ MemorySummary cleave::summarizeMemory(ModuleOp planned) {
     int64_t frame = integer(func, dispatch::kFrameBytesAttr);
     if (func->hasAttr(dispatch::kInitAttr))
       summary.initArena = frame;
-    if (isPlanned(func) && (func.isPublic() || func->hasAttr(dispatch::kInitAttr)))
+    if (isPlanned(func) &&
+        (func.isPublic() || func->hasAttr(dispatch::kInitAttr)))
       summary.arena = std::max(summary.arena, frame);
     if (!func.isPublic())
       continue;
@@ -167,8 +171,8 @@ MemorySummary cleave::summarizeMemory(ModuleOp planned) {
         entry.outputs += bytesOf(type);
     func.walk([&](dispatch::CallOp call) {
       auto kernel = symbols.lookup(call.getCallee());
-      entry.workspace = std::max(
-          entry.workspace, integer(kernel, dispatch::kScratchBytesAttr));
+      entry.workspace = std::max(entry.workspace,
+                                 integer(kernel, dispatch::kScratchBytesAttr));
     });
     summary.entries.push_back(entry);
   }

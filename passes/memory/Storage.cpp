@@ -373,9 +373,8 @@ void Storage::settleEntryResults() {
     Value argument = states[state.getValue()];
     if (groupOf(argument) == groupOf(use.get()))
       continue;
-    if (!isWhole(use.get()) ||
-        !tryMerge(groups[groupOf(argument)].buffer,
-                  groups[groupOf(use.get())].buffer))
+    if (!isWhole(use.get()) || !tryMerge(groups[groupOf(argument)].buffer,
+                                         groups[groupOf(use.get())].buffer))
       copies.push_back(&use);
   }
   for (OpOperand *use : outputs)
@@ -389,9 +388,8 @@ void Storage::settlePackedWeights() {
     Buffer &buffer = bufferOf(use.get());
     assert(buffer.base == Base::Frame && "packed by a kernel or copied");
     buffer.base = Base::Resident;
-    buffer.value = context.resident.lookup(
-        func.getResultAttrOfType<StringAttr>(use.getOperandNumber(),
-                                             dispatch::kResidentAttr));
+    buffer.value = context.resident.lookup(func.getResultAttrOfType<StringAttr>(
+        use.getOperandNumber(), dispatch::kResidentAttr));
   }
 }
 
@@ -441,8 +439,8 @@ void Storage::reuseInputs(dispatch::CallOp call) {
           bytesOf(value.getType()) != groups[to].bytes)
         continue;
       unsigned from = groupOf(value);
-      if (groups[from].end != groups[to].begin ||
-          !readOnceBy(call, from) || !context.mayReuse(kernel, input, output))
+      if (groups[from].end != groups[to].begin || !readOnceBy(call, from) ||
+          !context.mayReuse(kernel, input, output))
         continue;
       mayOverwrite.insert({from, to});
       if (tryMerge(groups[to].buffer, groups[from].buffer))

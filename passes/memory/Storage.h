@@ -4,7 +4,8 @@
 // updates, what a loop carries, what a callee takes over, what ends as state.
 // Each such tie joins the buffers of two groups if no two groups of the joined
 // buffer are alive at once; otherwise a copy is inserted and the analysis runs
-// again. Afterwards kernels that may overwrite an operand which dies in them do.
+// again. Afterwards kernels that may overwrite an operand which dies in them
+// do.
 //
 // Moments are the positions of ops, counted through loops: a value that a loop
 // reads from outside lives until the loop ends. A group begins where it is
@@ -15,10 +16,10 @@
 #define CLEAVE_PASSES_MEMORY_STORAGE_H
 
 #include "dialects/dispatch/Dispatch.h"
-#include "passes/lower/kernels/Kernels.h"
-#include "passes/memory/MemoryPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/lower/kernels/Kernels.h"
+#include "passes/memory/MemoryPlan.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -31,8 +32,8 @@ std::optional<int64_t> viewOffset(mlir::Value value);
 /// The value whose buffer a view looks at; `value` itself if it is none.
 mlir::Value viewSource(mlir::Value value);
 
-/// Which weight or state, and in which layout, an argument with these attributes
-/// is; empty for others. The key of `StorageContext::resident`.
+/// Which weight or state, and in which layout, an argument with these
+/// attributes is; empty for others. The key of `StorageContext::resident`.
 std::string residentName(mlir::DictionaryAttr attributes);
 /// Between the name of a weight and its layout.
 inline constexpr char kPackedSeparator = '\n';

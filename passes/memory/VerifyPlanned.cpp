@@ -29,8 +29,8 @@ static LogicalResult verifyPlace(Operation *op, Type type, Attribute place,
   if (at.getBase() != "frame" || at.getValue() + bytesOf(type) <= frameBytes)
     return success();
   return op->emitOpError() << "has a tensor of " << bytesOf(type)
-                           << " bytes at " << at.getValue()
-                           << " of a frame of " << frameBytes << " bytes";
+                           << " bytes at " << at.getValue() << " of a frame of "
+                           << frameBytes << " bytes";
 }
 
 static LogicalResult verifyFunction(func::FuncOp func) {

@@ -26,8 +26,7 @@ struct CheckModel : cleave::impl::CheckModelBase<CheckModel> {
 
 LogicalResult checkType(Location loc, Type type, const Twine &what) {
   if (isa<UnrankedTensorType>(type))
-    return emitError(loc) << what
-                          << " is an unranked tensor; give it a shape";
+    return emitError(loc) << what << " is an unranked tensor; give it a shape";
   if (auto tensor = dyn_cast<RankedTensorType>(type)) {
     if (!tensor.hasStaticShape())
       return emitError(loc)
@@ -38,9 +37,9 @@ LogicalResult checkType(Location loc, Type type, const Twine &what) {
              << what << " has the element type " << tensor.getElementType()
              << "; known are floats and integers";
     if (tensor.getEncoding())
-      return emitError(loc) << what << " has the encoding "
-                            << tensor.getEncoding()
-                            << ", which cannot be cut; remove it";
+      return emitError(loc)
+             << what << " has the encoding " << tensor.getEncoding()
+             << ", which cannot be cut; remove it";
   }
   if (isa<TupleType>(type))
     return emitError(loc) << what << " has the tuple type " << type
@@ -51,9 +50,7 @@ LogicalResult checkType(Location loc, Type type, const Twine &what) {
   return success();
 }
 
-std::string describe(Value value) {
-  return "'" + valueName(value) + "'";
-}
+std::string describe(Value value) { return "'" + valueName(value) + "'"; }
 
 /// Ops whose regions hold whole tensors: only these may.
 bool mayHoldTensors(Operation *op) {
@@ -155,8 +152,8 @@ LogicalResult checkBindings(ModuleOp module) {
                << "writes the state '" << name.getValue() << "' as result " << i
                << ", but has no argument with that state";
       if (!written.try_emplace(name.getValue(), i).second)
-        return function.emitOpError() << "writes the state '"
-                                      << name.getValue() << "' twice";
+        return function.emitOpError()
+               << "writes the state '" << name.getValue() << "' twice";
     }
   }
   return success();
@@ -177,8 +174,7 @@ LogicalResult checkCalls(ModuleOp module) {
       auto call = dyn_cast<func::CallOp>(op);
       if (!call)
         return WalkResult::advance();
-      auto callee =
-          module.lookupSymbol<func::FuncOp>(call.getCallee());
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
       if (!callee || callee.isExternal()) {
         call.emitOpError() << "calls '" << call.getCallee()
                            << "', which has no body; define it in the model";
@@ -188,8 +184,8 @@ LogicalResult checkCalls(ModuleOp module) {
         InFlightDiagnostic diag = call.emitOpError()
                                   << "calls '" << call.getCallee()
                                   << "' recursively; use scf.for";
-        diag.attachNote(callee.getLoc()) << "'" << call.getCallee()
-                                         << "' is entered here first";
+        diag.attachNote(callee.getLoc())
+            << "'" << call.getCallee() << "' is entered here first";
         return WalkResult::interrupt();
       }
       if (state[callee] == 0 && failed(visit(callee)))

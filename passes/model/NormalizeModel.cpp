@@ -7,8 +7,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "passes/Passes.h"
 #define DEBUG_TYPE "cleave-normalize-model"
 
@@ -74,9 +74,10 @@ void rewriteElementwise(RewriterBase &rewriter, Operation *op) {
           operands.push_back(isa<RankedTensorType>(operand.getType())
                                  ? args[next++]
                                  : operand);
-        SmallVector<Type> types = llvm::map_to_vector(
-            op->getResultTypes(),
-            [](Type type) { return getElementTypeOrSelf(type); });
+        SmallVector<Type> types =
+            llvm::map_to_vector(op->getResultTypes(), [](Type type) {
+              return getElementTypeOrSelf(type);
+            });
         OperationState state(bodyLoc, op->getName(), operands, types);
         for (NamedAttribute attr : op->getAttrs())
           if (attr.getName() != kShardingAttr)
@@ -122,8 +123,8 @@ void rewriteGather(RewriterBase &rewriter, tensor::GatherOp op) {
           Value found =
               tensor::ExtractOp::create(b, bodyLoc, op.getIndices(), where);
           if (!found.getType().isIndex())
-            found = arith::IndexCastOp::create(b, bodyLoc, b.getIndexType(),
-                                               found);
+            found =
+                arith::IndexCastOp::create(b, bodyLoc, b.getIndexType(), found);
           at.push_back(found);
         }
         Value element =
@@ -144,9 +145,9 @@ void rewriteGenerate(RewriterBase &rewriter, tensor::GenerateOp op) {
         IRMapping mapping;
         Block &body = op.getBody().front();
         for (BlockArgument arg : body.getArguments())
-          mapping.map(arg, linalg::IndexOp::create(b, bodyLoc,
-                                                   arg.getArgNumber())
-                               .getResult());
+          mapping.map(arg,
+                      linalg::IndexOp::create(b, bodyLoc, arg.getArgNumber())
+                          .getResult());
         for (Operation &inner : body.without_terminator())
           b.clone(inner, mapping);
         linalg::YieldOp::create(
@@ -162,13 +163,12 @@ void rewriteDim(RewriterBase &rewriter, tensor::DimOp op) {
   if (!type || !index || *index < 0 || *index >= type.getRank())
     return;
   rewriter.setInsertionPoint(op);
-  rewriter.replaceOpWithNewOp<arith::ConstantIndexOp>(
-      op, type.getDimSize(*index));
+  rewriter.replaceOpWithNewOp<arith::ConstantIndexOp>(op,
+                                                      type.getDimSize(*index));
 }
 
 bool isElementwiseOnTensors(Operation *op) {
-  return OpTrait::hasElementwiseMappableTraits(op) &&
-         op->getNumResults() > 0 &&
+  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0 &&
          llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 

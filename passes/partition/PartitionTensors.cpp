@@ -2,8 +2,8 @@
 // The shell around Partitioner. Needs what --cleave-propagate-shardings left;
 // afterwards no op speaks of whole tensors, which --cleave-verify-local checks.
 //===----------------------------------------------------------------------===//
-#include "passes/partition/Partitioner.h"
 #include "passes/Passes.h"
+#include "passes/partition/Partitioner.h"
 #include "passes/propagate/ProgramGraph.h"
 #define DEBUG_TYPE "cleave-partition-tensors"
 
@@ -18,8 +18,7 @@ namespace cleave {
 namespace {
 using namespace cleave;
 
-struct PartitionTensors
-    : cleave::impl::PartitionTensorsBase<PartitionTensors> {
+struct PartitionTensors : cleave::impl::PartitionTensorsBase<PartitionTensors> {
   using Base::Base;
   void runOnOperation() override;
 };

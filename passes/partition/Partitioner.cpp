@@ -35,8 +35,8 @@ LogicalResult Partitioner::run() {
       for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
         function.removeArgAttr(i, kShardingAttr);
       for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-        function.removeResultAttr(i, StringAttr::get(module.getContext(),
-                                                     kShardingAttr));
+        function.removeResultAttr(
+            i, StringAttr::get(module.getContext(), kShardingAttr));
       continue;
     }
     for (auto [i, type] : llvm::enumerate(globals))
@@ -77,8 +77,8 @@ Sharding Partitioner::declared(Value value) const {
     if (auto function = dyn_cast<func::FuncOp>(parent))
       return declaredArg(function, arg.getArgNumber());
     auto loop = cast<scf::ForOp>(parent);
-    attr = resultShardings(loop)[arg.getArgNumber() -
-                                 loop.getNumInductionVars()];
+    attr =
+        resultShardings(loop)[arg.getArgNumber() - loop.getNumInductionVars()];
   }
   return attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
 }
@@ -141,14 +141,12 @@ FailureOr<Value> Partitioner::remake(Value value, const Sharding &target) {
       continue;
     }
     FailureOr<Value> block =
-        get(operand, impliedSharding(rule, i, choice.axes, mesh),
-            {op, "", ""});
+        get(operand, impliedSharding(rule, i, choice.axes, mesh), {op, "", ""});
     if (failed(block))
       return failure();
     operands.push_back(*block);
   }
-  FailureOr<SmallVector<Value>> results =
-      buildOp(op, rule, choice, operands);
+  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
   if (failed(results))
     return failure();
   return (*results)[0];
@@ -226,9 +224,10 @@ FactorChoice Partitioner::choose(Operation *op, const ShardingRule &rule) {
   return chooseFactorAxes(tensors, placed, mesh, cost);
 }
 
-FailureOr<SmallVector<Value>>
-Partitioner::buildOp(Operation *op, const ShardingRule &rule,
-                     const FactorChoice &choice, ArrayRef<Value> operands) {
+FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
+                                                   const ShardingRule &rule,
+                                                   const FactorChoice &choice,
+                                                   ArrayRef<Value> operands) {
   LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
                      scalars);
   local.cause = comm::CauseAttr::get(
@@ -487,15 +486,14 @@ LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
     }
     Sharding sharding = declaredArg(function, arg.getArgNumber());
     sharding.partial.clear();
-    define(arg, sharding,
-           fresh->addArgument(blockType(arg.getType(), sharding),
-                              arg.getLoc()));
+    define(
+        arg, sharding,
+        fresh->addArgument(blockType(arg.getType(), sharding), arg.getLoc()));
     if (function.isPublic() && !mesh.name.empty()) {
       function.setArgAttr(arg.getArgNumber(), kGlobalTypeAttr,
                           TypeAttr::get(arg.getType()));
-      function.setArgAttr(
-          arg.getArgNumber(), kShardingAttr,
-          toShardingAttr(module.getContext(), mesh, sharding));
+      function.setArgAttr(arg.getArgNumber(), kShardingAttr,
+                          toShardingAttr(module.getContext(), mesh, sharding));
     }
   }
   builder.setInsertionPointToEnd(fresh);

@@ -1,10 +1,12 @@
 //===- Reshard.cpp - The cheapest way from one sharding to another --------===//
 // How a plan is chosen. The search first takes the fastest plan. On small
 // tensors, where a step costs more than its bytes, that can be a gather where
-// moving axes would do; a model is planned once and run at many sizes, and
-// users count on few bytes, so such a plan gives way to the fastest one among
-// those with the fewest bytes. Axes are cut at the cuts of both ends first, and
-// once more at their prime factors where that could help.
+// moving axes would do. Users count on few bytes, so such a plan gives way to
+// the fastest among those with the fewest bytes (with uneven dims a step counts
+// as some bytes, since more steps can always save a few). A single collective
+// after which nothing is cut away is never split to save bytes. Axes are cut at
+// the cuts of both ends first, and once more at the sizes of each other where
+// that could help.
 //===----------------------------------------------------------------------===//
 #include "passes/partition/Reshard.h"
 #include "passes/partition/ReshardState.h"
@@ -19,8 +21,9 @@ using namespace reshard;
 
 StringRef reshardName(ReshardKind kind) {
   static constexpr StringLiteral kNames[] = {
-      "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute",
-      "realign",    "slice",      "pad",            "trim",       "make_partial"};
+      "all_reduce", "all_gather",  "reduce_scatter", "all_to_all",
+      "permute",    "realign",     "slice",          "pad",
+      "trim",       "make_partial"};
   return kNames[static_cast<unsigned>(kind)];
 }
 
@@ -29,8 +32,8 @@ StringRef reshardName(ReshardKind kind) {
 //===----------------------------------------------------------------------===//
 
 /// States that one search looks at before it takes the best plan so far.
-static constexpr unsigned kStateLimit = 3000;
-/// More atoms than this are not cut into primes.
+static constexpr unsigned kStateLimit = 1500;
+/// More atoms than this are too many to cut finely.
 static constexpr size_t kFineAtomLimit = 8;
 
 static unsigned numCommunications(const ReshardPlan &plan) {
@@ -38,22 +41,15 @@ static unsigned numCommunications(const ReshardPlan &plan) {
                   [](const ReshardStep &step) { return step.communicates(); });
 }
 
-/// Whether something is gathered only to be cut again.
-static bool gathersAndCuts(const ReshardPlan &plan) {
-  bool gathered = false;
-  for (const ReshardStep &step : plan.steps) {
-    gathered |= step.kind == ReshardKind::AllGather;
-    if (gathered && (step.kind == ReshardKind::Slice ||
-                     step.kind == ReshardKind::AllToAll))
-      return true;
-  }
-  return false;
-}
-
-/// Whether one of several steps might be saved or made smaller.
+/// Whether another plan might take fewer steps or bytes: not for one
+/// communication after which nothing is cut away.
 static bool mayImprove(const ReshardPlan &plan) {
-  if (gathersAndCuts(plan))
-    return true;
+  bool communicated = false;
+  for (const ReshardStep &step : plan.steps) {
+    if (communicated && step.kind == ReshardKind::Slice)
+      return true;
+    communicated |= step.communicates();
+  }
   return numCommunications(plan) > 1;
 }
 
@@ -72,11 +68,10 @@ public:
     if (!mayImprove(fastest))
       return fastest;
     ReshardPlan smallest = best(Objective::Bytes);
-    // Uneven blocks can always save a few bytes by more steps; that is not
-    // worth a step unless it saves much.
-    bool uneven = is_contained(coarse.irregular, true);
-    int64_t allowed = smallest.wireBytes + (uneven ? smallest.wireBytes / 2 : 0);
-    return fastest.wireBytes <= allowed ? fastest : smallest;
+    auto bytes = [&](const ReshardPlan &plan) {
+      return plan.wireBytes + numCommunications(plan) * coarse.stepBytes;
+    };
+    return bytes(fastest) <= bytes(smallest) ? fastest : smallest;
   }
 
 private:
@@ -89,7 +84,8 @@ private:
     fine.objective = objective;
     ReshardPlan other = emit(fine, search(fine, kStateLimit));
     auto cost = [&](const ReshardPlan &plan) {
-      double bytes = plan.wireBytes;
+      double bytes =
+          plan.wireBytes + numCommunications(plan) * coarse.stepBytes;
       return objective == Objective::Seconds
                  ? std::tuple(plan.seconds, bytes, plan.steps.size())
                  : std::tuple(bytes, plan.seconds, plan.steps.size());
@@ -112,8 +108,7 @@ static ReshardPlan resizeEmpty(ArrayRef<int64_t> shape, const Sharding &from,
     if (local[dim] == wanted[dim])
       continue;
     ReshardStep step;
-    step.kind =
-        local[dim] < wanted[dim] ? ReshardKind::Pad : ReshardKind::Trim;
+    step.kind = local[dim] < wanted[dim] ? ReshardKind::Pad : ReshardKind::Trim;
     step.dim = dim;
     step.dimSize = shape[dim];
     step.localBefore = local;
@@ -175,8 +170,7 @@ static void appendKey(SmallVectorImpl<int64_t> &key, const Sharding &sharding) {
   for (const DimSharding &dim : sharding.dims)
     appendKey(key, dim.axes);
   appendKey(key, sharding.partial);
-  key.push_back(sharding.partial.empty() ? 0
-                                         : static_cast<int>(sharding.kind));
+  key.push_back(sharding.partial.empty() ? 0 : static_cast<int>(sharding.kind));
 }
 
 const ReshardPlan &Resharder::plan(ArrayRef<int64_t> shape,
@@ -192,8 +186,7 @@ const ReshardPlan &Resharder::plan(ArrayRef<int64_t> shape,
   appendKey(key, target);
   auto [it, isNew] = cache->plans.try_emplace(key);
   if (isNew)
-    it->second =
-        makePlan(cache->topology, shape, elementBytes, source, target);
+    it->second = makePlan(cache->topology, shape, elementBytes, source, target);
   return it->second;
 }
 

@@ -1,4 +1,5 @@
-//===- Reshard.h - The cheapest way from one sharding to another -*- C++ -*-===//
+//===- Reshard.h - The cheapest way from one sharding to another -*- C++
+//-*-===//
 // Plans without IR: two shardings of one tensor on one mesh and a machine give
 // the list of collectives with the least time under the alpha-beta model of
 // Machine.h. Each step maps to one op on local tensors.
@@ -71,8 +72,8 @@ struct ReshardPlan {
 /// equal layers ask for equal reshards.
 ///
 /// Both shardings are legal (no axis twice) and of the rank of `shape`. A
-/// partial axis of the target that the source has not partial becomes partial by
-/// neutral elements; two partial kinds go through a reduction.
+/// partial axis of the target that the source has not partial becomes partial
+/// by neutral elements; two partial kinds go through a reduction.
 class Resharder {
 public:
   Resharder(const Mesh &mesh, const Machine &machine);

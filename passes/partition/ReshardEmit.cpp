@@ -16,8 +16,8 @@ public:
 private:
   void emit(const State &from, const State &to, const Move &move);
   void resize(unsigned dim, int64_t block);
-  void finish(ReshardStep step, SmallVector<int64_t, 4> after,
-              Collective kind);
+  void finish(ReshardStep step, SmallVector<int64_t, 4> after, Collective kind);
+  void join(Collective kind);
   ReshardStep stepFor(const Move &move);
   void slice(const State &from, const State &to, const Move &move);
   void gather(const State &from, const State &to, const Move &move);
@@ -69,6 +69,38 @@ void Emitter::finish(ReshardStep step, SmallVector<int64_t, 4> after,
     step.outBlock = after[step.dim];
   local = std::move(after);
   plan.steps.push_back(std::move(step));
+  if (plan.steps.size() > 1)
+    join(kind);
+}
+
+/// Makes the last two steps one where one over both groups does the same and
+/// is no slower (over two tiers, two steps can be faster).
+void Emitter::join(Collective kind) {
+  ReshardStep &first = plan.steps.end()[-2], &second = plan.steps.back();
+  if (first.kind != second.kind || first.dim != second.dim ||
+      first.concatDim != second.concatDim ||
+      first.reduction != second.reduction || kind == Collective::Permute ||
+      kind == Collective::AllToAll)
+    return;
+  ReshardStep both = first;
+  // What is gathered first is the minor part of what is gathered.
+  bool isGather = kind == Collective::AllGather;
+  both.axes = isGather ? second.axes : first.axes;
+  append_range(both.axes, isGather ? first.axes : second.axes);
+  both.axes = kind == Collective::AllReduce ? normalizeAxisSet(both.axes)
+                                            : mergeAxes(both.axes);
+  both.localAfter = second.localAfter;
+  both.outBlock = second.outBlock;
+  int64_t bytes = bytesOf(isGather ? both.localAfter : both.localBefore,
+                          problem.elementBytes);
+  both.wireBytes = Topology::wireBytes(kind, axesSize(both.axes), bytes);
+  both.tier = std::max(first.tier, second.tier);
+  both.seconds = problem.topology.seconds(kind, both.axes, both.wireBytes);
+  if (both.wireBytes > first.wireBytes + second.wireBytes ||
+      both.seconds > first.seconds + second.seconds)
+    return;
+  plan.steps.pop_back();
+  plan.steps.back() = std::move(both);
 }
 
 /// Pads or trims; undoes a resize just before it rather than adding one.
@@ -76,8 +108,8 @@ void Emitter::resize(unsigned dim, int64_t block) {
   unsigned tensorDim = problem.tensorDims[dim];
   if (!plan.steps.empty()) {
     ReshardStep &last = plan.steps.back();
-    bool resized = last.kind == ReshardKind::Trim ||
-                   last.kind == ReshardKind::Pad;
+    bool resized =
+        last.kind == ReshardKind::Trim || last.kind == ReshardKind::Pad;
     if (resized && last.dim == tensorDim && last.outBlock != block) {
       local = last.localBefore;
       plan.steps.pop_back();
@@ -85,8 +117,8 @@ void Emitter::resize(unsigned dim, int64_t block) {
   }
   if (local[tensorDim] == block)
     return;
-  ReshardStep step = stepFor({Move::Kind::Step, ReshardKind::Pad,
-                              static_cast<uint8_t>(dim), 0, 0});
+  ReshardStep step = stepFor(
+      {Move::Kind::Step, ReshardKind::Pad, static_cast<uint8_t>(dim), 0, 0});
   step.kind = local[tensorDim] < block ? ReshardKind::Pad : ReshardKind::Trim;
   step.outBlock = local[tensorDim] = block;
   step.localAfter = local;
@@ -164,14 +196,16 @@ void Emitter::realign(const State &from, const State &to, const Move &move) {
   step.axes = problem.refs(target);
   step.inBlock = from.block[move.dim];
   step.outBlock = to.block[move.dim];
-  Exchange worst = problem.exchange(move.dim, source, step.inBlock, target,
-                                    step.outBlock);
+  Exchange worst =
+      problem.exchange(move.dim, source, step.inBlock, target, step.outBlock);
+  if (worst.local)
+    return resize(move.dim, step.outBlock);
   int64_t rest = bytesOf(local, problem.elementBytes) / step.inBlock;
   step.wireBytes = worst.elements * rest;
   step.tier = std::max(problem.topology.tierOf(step.source),
                        problem.topology.tierOf(step.axes));
-  step.seconds = problem.topology.exchangeSeconds(step.tier, worst.peers,
-                                                  step.wireBytes);
+  step.seconds =
+      problem.topology.exchangeSeconds(step.tier, worst.peers, step.wireBytes);
   local[step.dim] = step.outBlock;
   step.localAfter = local;
   plan.steps.push_back(std::move(step));

@@ -72,10 +72,10 @@ Value ReshardEmitter::emit(Location loc, Value block, const ReshardStep &step,
   case ReshardKind::Realign: {
     Value init = tensor::EmptyOp::create(builder, loc, after.getShape(),
                                          after.getElementType());
-    return comm::RealignOp::create(
-        builder, loc, after, block, init, dim, uint64_t(step.dimSize),
-        uint64_t(step.dimSize), uint64_t(0), uint64_t(1), source, name, axes,
-        cause);
+    return comm::RealignOp::create(builder, loc, after, block, init, dim,
+                                   uint64_t(step.dimSize),
+                                   uint64_t(step.dimSize), uint64_t(0),
+                                   uint64_t(1), source, name, axes, cause);
   }
   case ReshardKind::Slice:
     return comm::SliceOp::create(builder, loc, after, block, dim, name, axes,
@@ -84,8 +84,8 @@ Value ReshardEmitter::emit(Location loc, Value block, const ReshardStep &step,
   case ReshardKind::Trim:
     return setExtent(loc, block, dim, step.outBlock);
   case ReshardKind::MakePartial: {
-    Value index = comm::CoordinateOp::create(builder, loc,
-                                             builder.getIndexType(), name, axes);
+    Value index = comm::CoordinateOp::create(
+        builder, loc, builder.getIndexType(), name, axes);
     return keepOnlyFirst(builder, loc, block, step.reduction, index);
   }
   }

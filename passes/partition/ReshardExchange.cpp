@@ -106,9 +106,8 @@ int64_t Members::withSource(int64_t member, int64_t source) const {
   return member;
 }
 
-Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from,
-                           int64_t fromBlock, ArrayRef<Atom> to,
-                           int64_t toBlock) {
+Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from, int64_t fromBlock,
+                           ArrayRef<Atom> to, int64_t toBlock) {
   SmallVector<int64_t, 16> key = {dim, fromBlock, toBlock,
                                   static_cast<int64_t>(from.size())};
   append_range(key, from);
@@ -120,14 +119,18 @@ Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from,
   int64_t size = sizes[dim];
   Members members(*this, from, to);
   std::vector<Exchange> sent(members.size());
+  Exchange worst;
   for (int64_t member = 0; member < members.size(); ++member) {
     int64_t own = members.fromIndex(member);
     int64_t begin = members.toIndex(member) * toBlock;
     int64_t end = std::min(size, begin + toBlock);
+    if (begin < end && begin != own * fromBlock)
+      worst.local = false;
     for (int64_t at = begin; at < end;) {
       int64_t source = at / fromBlock;
       int64_t stop = std::min(end, (source + 1) * fromBlock);
       if (source != own) {
+        worst.local = false;
         Exchange &sender = sent[members.withSource(member, source)];
         sender.elements += stop - at;
         ++sender.peers;
@@ -135,7 +138,6 @@ Exchange Problem::exchange(unsigned dim, ArrayRef<Atom> from,
       at = stop;
     }
   }
-  Exchange worst;
   for (const Exchange &one : sent) {
     worst.elements = std::max(worst.elements, one.elements);
     worst.peers = std::max(worst.peers, one.peers);
@@ -147,7 +149,7 @@ Cost Problem::exchangeCost(const State &state, unsigned dim,
                            ArrayRef<Atom> from, int64_t fromBlock,
                            ArrayRef<Atom> to, int64_t toBlock) {
   Exchange worst = exchange(dim, from, fromBlock, to, toBlock);
-  if (worst.elements == 0)
+  if (worst.local)
     return localCost();
   int64_t bytes = restElements * elementBytes * worst.elements;
   for (unsigned d = 0; d < state.numDims(); ++d)

@@ -75,13 +75,19 @@ SmallVector<AtomList, 8> Expander::runs(AtomSet set) const {
   for (Atom atom = 0; atom < problem.atoms.size(); ++atom)
     if (set & bit(atom))
       result.push_back({atom});
+  if (problem.generous)
+    for (Atom major = 0; major < problem.atoms.size(); ++major)
+      for (Atom minor = 0; minor < problem.atoms.size(); ++minor)
+        if ((set & bit(major)) && (set & bit(minor)) &&
+            !(problem.atoms[major].conflicts & bit(minor)))
+          result.push_back({major, minor});
   for (unsigned dim = 0; dim < ahead.numDims(); ++dim) {
     ArrayRef<Atom> axes = ahead.axes(dim);
     for (size_t begin = 0; begin < axes.size(); ++begin)
       for (size_t end = begin + 1; end <= axes.size(); ++end) {
         if (!(set & bit(axes[end - 1])))
           break;
-        if (end - begin > 1)
+        if (end - begin > (problem.generous ? 2 : 1))
           result.push_back(AtomList(axes.slice(begin, end - begin)));
       }
   }
@@ -163,8 +169,8 @@ void Expander::moveAxes(unsigned from) {
                   static_cast<uint8_t>(forwards ? to : from),
                   static_cast<uint8_t>(forwards ? from : to),
                   forwards ? extent : state.block[from] * n};
-        Cost cost = problem.cost(Collective::AllToAll, run,
-                                 bytesWith(to, extent));
+        Cost cost =
+            problem.cost(Collective::AllToAll, run, bytesWith(to, extent));
         found(extended(base, to, run, extent / n), move, cost);
       }
     }
@@ -250,11 +256,11 @@ void Expander::unscatter() {
       State next = shortened(dim, count);
       next.partial |= setOf(run);
       next.kind = source.kind;
-      found(next,
-            {Move::Kind::Step, ReshardKind::ReduceScatter,
-             static_cast<uint8_t>(dim), 0, extent},
-            problem.cost(Collective::ReduceScatter, run,
-                         bytesWith(dim, extent)));
+      found(
+          next,
+          {Move::Kind::Step, ReshardKind::ReduceScatter,
+           static_cast<uint8_t>(dim), 0, extent},
+          problem.cost(Collective::ReduceScatter, run, bytesWith(dim, extent)));
     }
   }
 }
@@ -312,6 +318,8 @@ void Expander::realign(unsigned dim) {
   }
 }
 
+static constexpr int64_t kManyRanks = 512;
+
 void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
   int64_t n = problem.product(axes), size = problem.sizes[dim];
   block = std::min(block, size);
@@ -319,6 +327,15 @@ void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
     return;
   AtomSet others = state.used() & ~setOf(state.axes(dim));
   if (setOf(axes) & ~problem.room(others))
+    return;
+  // To count what a realign of thousands of ranks moves takes a while: there
+  // only the one that reaches the end ahead is tried.
+  AtomList group(state.axes(dim));
+  for (Atom atom : axes)
+    if (!is_contained(group, atom))
+      group.push_back(atom);
+  if (problem.product(group) > kManyRanks &&
+      (axes != ahead.axes(dim) || block != ahead.block[dim]))
     return;
   State next = state;
   next.setAxes(dim, axes);
@@ -330,10 +347,10 @@ void Expander::realignTo(unsigned dim, ArrayRef<Atom> axes, int64_t block) {
                                          state.block[dim], axes, block)
                   : problem.exchangeCost(state, dim, axes, block,
                                          state.axes(dim), state.block[dim]);
-  found(next,
-        {Move::Kind::Step, ReshardKind::Realign, static_cast<uint8_t>(dim), 0,
-         0},
-        cost);
+  found(
+      next,
+      {Move::Kind::Step, ReshardKind::Realign, static_cast<uint8_t>(dim), 0, 0},
+      cost);
 }
 
 /// The same digits cut otherwise: nothing moves.
@@ -344,8 +361,8 @@ void Expander::respell() {
         ArrayRef<Atom> here = back ? spelling.other : spelling.one;
         ArrayRef<Atom> there = back ? spelling.one : spelling.other;
         AtomList axes(state.axes(dim));
-        auto *at = std::search(axes.begin(), axes.end(), here.begin(),
-                               here.end());
+        auto *at =
+            std::search(axes.begin(), axes.end(), here.begin(), here.end());
         if (at == axes.end())
           continue;
         size_t begin = at - axes.begin();

@@ -101,6 +101,7 @@ private:
   void meetByPermute(unsigned side, unsigned node);
   bool done();
   Path gatherAndCut();
+  std::optional<Path> cutAndPermute();
   Path trace() const;
 
   Problem &problem;
@@ -111,6 +112,11 @@ private:
   Cost permuteAtLeast;
   std::optional<std::pair<unsigned, unsigned>> meeting;
   unsigned numSettled = 0;
+  int64_t localBytes[2] = {0, 0};
+  /// Of the fastest link.
+  double bandwidth = 0;
+  double overhead = 0;
+  bool uneven = false;
 };
 
 } // namespace
@@ -144,7 +150,12 @@ static SmallVector<int64_t, 12> signature(const Problem &problem,
 
 void Search::reach(unsigned side, State state, Cost cost, int parent,
                    Move move) {
-  if (cost >= best)
+  // What a rank lacks it must still receive (or have received before).
+  int64_t lacks = side == 0 ? localBytes[1] - problem.localBytes(state)
+                            : problem.localBytes(state) - localBytes[0];
+  if (cost >= best ||
+      (lacks > 0 && !uneven &&
+       cost + problem.makeCost(overhead + lacks / bandwidth, lacks) >= best))
     return;
   Side &mine = sides[side];
   auto [it, isNew] = mine.known.try_emplace(state, mine.nodes.size());
@@ -225,12 +236,21 @@ bool Search::done() {
 
 Path Search::run() {
   Path fallback = gatherAndCut();
+  if (std::optional<Path> other = cutAndPermute())
+    if (other->cost < fallback.cost)
+      fallback = std::move(*other);
   best = fallback.cost;
   const Machine &machine = problem.topology.machine();
   double hop = machine.tiers.front().latency;
   for (const Tier &tier : machine.tiers)
     hop = std::min(hop, tier.latency);
-  permuteAtLeast = problem.makeCost(machine.overhead + hop, 0);
+  overhead = machine.overhead;
+  uneven = is_contained(problem.irregular, true);
+  for (unsigned end : {0, 1})
+    localBytes[end] = problem.localBytes(problem.ends[end]);
+  for (const Tier &tier : machine.tiers)
+    bandwidth = std::max(bandwidth, tier.bandwidth);
+  permuteAtLeast = problem.makeCost(machine.overhead + hop, 1);
   // `best` must be reachable by an equal path of the search, so that equal
   // costs are settled in one way.
   best.second += 1;
@@ -310,11 +330,10 @@ Path Search::gatherAndCut() {
     gathered.block[dim] = extent;
     next.setAxes(dim, {});
     next.block[dim] = problem.sizes[dim];
-    add({Move::Kind::Step, ReshardKind::AllGather, static_cast<uint8_t>(dim),
-         0, extent},
+    add({Move::Kind::Step, ReshardKind::AllGather, static_cast<uint8_t>(dim), 0,
+         extent},
         next,
-        problem.cost(Collective::AllGather, run,
-                     problem.localBytes(gathered)));
+        problem.cost(Collective::AllGather, run, problem.localBytes(gathered)));
   }
   for (unsigned dim = 0; dim < state.numDims(); ++dim) {
     if (state.axes(dim) == goal.axes(dim))
@@ -333,6 +352,76 @@ Path Search::gatherAndCut() {
     add({Move::Kind::Step, ReshardKind::MakePartial, 0, 0, 0}, next,
         problem.localCost());
   }
+  return path;
+}
+
+/// Even dims: gathers until every dim has a divisor of the goal's number of
+/// blocks, cuts by whatever axes are free, and permutes.
+std::optional<Path> Search::cutAndPermute() {
+  const State &goal = problem.ends[1];
+  State state = problem.ends[0];
+  if (is_contained(problem.irregular, true) || state.partial)
+    return std::nullopt;
+  Path path;
+  auto add = [&](ReshardKind kind, unsigned dim, int64_t extent, State next,
+                 Cost cost) {
+    path.states.push_back(next);
+    path.moves.push_back(
+        {Move::Kind::Step, kind, static_cast<uint8_t>(dim), 0, extent});
+    path.cost = path.cost + cost;
+    state = std::move(next);
+  };
+  path.states.push_back(state);
+  path.moves.push_back({});
+  for (unsigned dim = 0; dim < state.numDims(); ++dim) {
+    int64_t wanted = problem.product(goal.axes(dim));
+    AtomList axes(state.axes(dim)), run;
+    while (wanted % problem.product(axes) != 0)
+      run.insert(run.begin(), axes.pop_back_val());
+    if (run.empty())
+      continue;
+    State next = state;
+    next.setAxes(dim, axes);
+    next.block[dim] *= problem.product(run);
+    int64_t extent = next.block[dim];
+    int64_t bytes = problem.localBytes(next);
+    add(ReshardKind::AllGather, dim, extent, std::move(next),
+        problem.cost(Collective::AllGather, run, bytes));
+  }
+  for (unsigned dim = 0; dim < state.numDims(); ++dim) {
+    int64_t rest =
+        problem.product(goal.axes(dim)) / problem.product(state.axes(dim));
+    State next = state;
+    AtomList axes(state.axes(dim));
+    for (Atom atom = 0; atom < problem.atoms.size() && rest > 1; ++atom) {
+      int64_t size = problem.atoms[atom].ref.size;
+      if (rest % size != 0 || !(problem.room(next.used()) & bit(atom)))
+        continue;
+      axes.push_back(atom);
+      next.setAxes(dim, axes);
+      rest /= size;
+    }
+    if (rest > 1)
+      return std::nullopt;
+    if (axes.size() == state.axes(dim).size())
+      continue;
+    int64_t extent = state.block[dim];
+    next.block[dim] = goal.block[dim];
+    add(ReshardKind::Slice, dim, extent, std::move(next), problem.localCost());
+  }
+  State whole = goal;
+  whole.partial = 0;
+  whole.kind = ReductionKind::Sum;
+  if (!(state == whole)) {
+    std::optional<PermuteAxes> axes = permuteBetween(problem, state, whole);
+    if (!axes || state.block != whole.block)
+      return std::nullopt;
+    int64_t bytes = problem.localBytes(state);
+    add(ReshardKind::Permute, 0, 0, whole,
+        problem.cost(Collective::Permute, axes->source, bytes));
+  }
+  if (goal.partial)
+    add(ReshardKind::MakePartial, 0, 0, goal, problem.localCost());
   return path;
 }
 

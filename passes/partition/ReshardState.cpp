@@ -78,30 +78,54 @@ static bool coexist(AxisRef a, AxisRef b) {
   return a.axis != b.axis || b.pre % a.next() == 0 || a.pre % b.next() == 0;
 }
 
-static void appendPrimes(AxisRef ref, SmallVectorImpl<AxisRef> &out) {
-  // The largest prime is the major digit.
-  SmallVector<int64_t> primes;
-  int64_t rest = ref.size;
-  for (int64_t p = 2; p * p <= rest; ++p)
-    for (; rest % p == 0; rest /= p)
-      primes.push_back(p);
-  if (rest > 1)
-    primes.push_back(rest);
-  for (int64_t prime : reverse(primes)) {
-    out.push_back({ref.axis, ref.pre, prime});
-    ref.pre *= prime;
-  }
+/// Cuts a digit so that its parts match digits of the given sizes: of 8 beside
+/// 2 remain 2, 2 and 2 (a 2 at either end); beside 8 it stays whole.
+static SmallVector<AxisRef, 4> cutAtSizes(AxisRef ref,
+                                          ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t, 8> cuts = {1, ref.size};
+  for (int64_t size : sizes)
+    for (int64_t cut : {size, ref.size / size}) {
+      if (ref.size % size != 0 || is_contained(cuts, cut))
+        continue;
+      // Only cuts that refine each other: of 12, 2 goes with 4 but not with 3.
+      if (all_of(cuts, [&](int64_t other) {
+            return other % cut == 0 || cut % other == 0;
+          }))
+        cuts.push_back(cut);
+    }
+  llvm::sort(cuts);
+  SmallVector<AxisRef, 4> parts;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i)
+    parts.push_back({ref.axis, ref.pre * cuts[i], cuts[i + 1] / cuts[i]});
+  return parts;
 }
 
-void Problem::makeAtoms(const Sharding &from, const Sharding &to, bool fine) {
+/// Sizes of all digits that either end uses.
+static SmallVector<int64_t, 8> digitSizes(const Sharding &from,
+                                          const Sharding &to) {
+  SmallVector<int64_t, 8> sizes;
+  for (const Sharding *sharding : {&from, &to}) {
+    for (AxisRef ref : sharding->shardedAxes())
+      sizes.push_back(ref.size);
+    for (AxisRef ref : sharding->partial)
+      sizes.push_back(ref.size);
+  }
+  llvm::sort(sizes);
+  sizes.erase(llvm::unique(sizes), sizes.end());
+  return sizes;
+}
+
+void Problem::makeAtoms(const Sharding &from, const Sharding &to, bool fine,
+                        bool all) {
+  atoms.clear();
+  spellings.clear();
+  SmallVector<int64_t, 8> sizes = digitSizes(from, to);
   auto append = [&](AxisRef ref) {
     AtomList added;
     for (const Topology::Part &part : topology.parts(ref)) {
       SmallVector<AxisRef, 4> digits = {part.digits};
-      if (fine) {
-        digits.clear();
-        appendPrimes(part.digits, digits);
-      }
+      if (fine)
+        digits = cutAtSizes(part.digits, sizes);
       for (AxisRef digit : digits) {
         added.push_back(atoms.size());
         atoms.push_back({digit, topology.tierOf(digit), 0});
@@ -114,10 +138,9 @@ void Problem::makeAtoms(const Sharding &from, const Sharding &to, bool fine) {
       continue;
     SmallVector<int64_t> mine = cutsOf(axis, info.size, from);
     SmallVector<int64_t> theirs = cutsOf(axis, info.size, to);
-    if (mine.size() == 2 && theirs.size() == 2 && !from.uses({static_cast<unsigned>(axis), 1, info.size}) &&
-        !to.uses({static_cast<unsigned>(axis), 1, info.size}) &&
-        topology.machine().tiers.size() == 1)
-      continue; // takes no part
+    AxisRef whole = topology.mesh().whole(axis);
+    if (!all && !from.uses(whole) && !to.uses(whole))
+      continue;
     SmallVector<int64_t> common;
     std::set_intersection(mine.begin(), mine.end(), theirs.begin(),
                           theirs.end(), std::back_inserter(common));
@@ -206,18 +229,29 @@ State Problem::makeState(const Sharding &sharding) const {
   return state;
 }
 
+/// Up to so many atoms and 3 dims, the search may use all that could help.
+static constexpr size_t kGenerousAtoms = 4;
+
 Problem::Problem(const Topology &topology, ArrayRef<int64_t> shape,
                  int64_t elementBytes, const Sharding &from, const Sharding &to,
                  bool fine)
     : topology(topology), elementBytes(elementBytes),
       shape(shape.begin(), shape.end()) {
   bool tiered = topology.machine().tiers.size() > 1;
+  // Axes and dims that neither end cuts can still help: to split the work of a
+  // permute among ranks that hold the same, to do an all-reduce tier by tier.
+  // All of them while the search stays small.
+  makeAtoms(from, to, fine, /*all=*/true);
+  generous = atoms.size() <= kGenerousAtoms && shape.size() <= 3;
+  if (!generous && !tiered)
+    makeAtoms(from, to, fine, /*all=*/false);
+  makeConflicts();
   for (unsigned d = 0; d < shape.size(); ++d)
-    if (from.dims[d].numShards() > 1 || to.dims[d].numShards() > 1)
+    if (from.dims[d].numShards() > 1 || to.dims[d].numShards() > 1 ||
+        (generous && shape[d] > 1))
       tensorDims.push_back(d);
   // A dim to scatter over, when an all-reduce may be done tier by tier.
-  if (tensorDims.empty() && tiered && !shape.empty() &&
-      !from.partial.empty())
+  if (tensorDims.empty() && tiered && !shape.empty() && !from.partial.empty())
     tensorDims.push_back(std::max_element(shape.begin(), shape.end()) -
                          shape.begin());
   for (unsigned d = 0; d < shape.size(); ++d)
@@ -226,26 +260,25 @@ Problem::Problem(const Topology &topology, ArrayRef<int64_t> shape,
   for (unsigned d : tensorDims)
     sizes.push_back(shape[d]);
 
-  makeAtoms(from, to, fine);
-  makeConflicts();
   ends[0] = makeState(from);
   ends[1] = makeState(to);
   for (unsigned end : {0, 1}) {
     for (unsigned d = 0; d < sizes.size(); ++d)
       padded[end].push_back(ends[end].block[d] * product(ends[end].axes(d)));
     // Forwards (0) what the goal wants is appended, backwards what the start
-    // had; with several tiers any digit may help to spread slow traffic.
+    // had.
     const State &wanted = ends[1 - end];
-    appendable[end] =
-        tiered ? ~AtomSet(0) : wanted.used() & ~wanted.partial;
+    appendable[end] = tiered || generous ? ~AtomSet(0) : wanted.used();
   }
   for (unsigned d = 0; d < sizes.size(); ++d) {
     AtomSet mine = setOf(ends[0].axes(d)), room = this->room(mine) | mine;
     bool respelled = (setOf(ends[1].axes(d)) & ~room) != 0;
-    irregular.push_back(respelled ||
-                        sizes[d] % product(ends[0].axes(d)) != 0 ||
+    irregular.push_back(respelled || sizes[d] % product(ends[0].axes(d)) != 0 ||
                         sizes[d] % product(ends[1].axes(d)) != 0);
   }
+  // Uneven blocks can save a few bytes by more and more steps.
+  if (is_contained(irregular, true))
+    stepBytes = std::max(localBytes(ends[0]), localBytes(ends[1])) / 8;
 }
 
 int64_t Problem::product(ArrayRef<Atom> list) const {
@@ -291,14 +324,14 @@ static constexpr int64_t kLocalTicks = 1000;
 
 Cost Problem::makeCost(double seconds, int64_t wire) const {
   int64_t ticks = std::llround(seconds * 1e15) + kLocalTicks;
-  return objective == Objective::Seconds ? Cost{ticks, wire}
-                                         : Cost{wire, ticks};
+  if (objective == Objective::Seconds)
+    return {ticks, wire};
+  return {wire + (wire > 0 ? stepBytes : 0), ticks};
 }
 
 Cost Problem::localCost() const { return makeCost(0, 0); }
 
-Cost Problem::cost(Collective kind, ArrayRef<Atom> group,
-                   int64_t bytes) const {
+Cost Problem::cost(Collective kind, ArrayRef<Atom> group, int64_t bytes) const {
   SmallVector<Topology::Part, 6> parts;
   for (Atom atom : group)
     parts.push_back({atoms[atom].tier, atoms[atom].ref});

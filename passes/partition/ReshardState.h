@@ -82,6 +82,8 @@ struct Cost {
 struct Exchange {
   int64_t elements = 0;
   int64_t peers = 0;
+  /// Whether every rank keeps what it has where it has it.
+  bool local = true;
 };
 
 enum class Objective : uint8_t { Seconds, Bytes };
@@ -94,6 +96,8 @@ struct Problem {
 
   const Topology &topology;
   Objective objective = Objective::Seconds;
+  /// Under Objective::Bytes a communication counts as so many bytes more.
+  int64_t stepBytes = 0;
   /// Dims that take part; the others hold `restElements` together.
   llvm::SmallVector<unsigned, 4> tensorDims;
   llvm::SmallVector<int64_t, 4> sizes;
@@ -106,6 +110,8 @@ struct Problem {
   State ends[2];
   /// Padded size of each dim at the ends.
   llvm::SmallVector<int64_t, 4> padded[2];
+  /// Whether axes and dims may help that neither end cuts.
+  bool generous = false;
   /// Atoms worth appending forwards and backwards.
   AtomSet appendable[2] = {0, 0};
   /// Dims whose blocks may have to move by less than a block.
@@ -128,7 +134,7 @@ struct Problem {
                     int64_t toBlock);
 
 private:
-  void makeAtoms(const Sharding &from, const Sharding &to, bool fine);
+  void makeAtoms(const Sharding &from, const Sharding &to, bool fine, bool all);
   void makeConflicts();
   State makeState(const Sharding &sharding) const;
   AtomList atomsOf(llvm::ArrayRef<AxisRef> axes) const;

@@ -23,8 +23,8 @@ enum class Partiality : uint8_t {
 };
 
 /// Follows summands of kind `kind` through the ops of `body`. Values in `known`
-/// are as it says; other arguments and captured values are Complete. Returns how
-/// each operand of the terminator is.
+/// are as it says; other arguments and captured values are Complete. Returns
+/// how each operand of the terminator is.
 ///
 /// Example: sum, x Partial, c Complete: x*c is Partial, x+c and x*x are Mixed.
 llvm::SmallVector<Partiality>

@@ -29,7 +29,7 @@ using ReshardCost =
 
 /// An estimate by the ring conventions: slices are free, then partial axes are
 /// reduced (scattered where `to` cuts along them), moved axes are exchanged,
-/// and what remains is gathered.
+/// and what remains is gathered. Uneven blocks that don't nest move once more.
 double estimateReshardBytes(const Sharding &from, const Sharding &to,
                             llvm::ArrayRef<int64_t> shape,
                             int64_t elementBytes);

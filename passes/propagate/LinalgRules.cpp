@@ -69,9 +69,8 @@ TypedAttr neutralElement(ReductionKind kind, Type elementType,
                          Builder &builder) {
   if (auto type = dyn_cast<FloatType>(elementType))
     return neutralFloat(kind, type);
-  unsigned width = elementType.isIndex()
-                       ? 64
-                       : elementType.getIntOrFloatBitWidth();
+  unsigned width =
+      elementType.isIndex() ? 64 : elementType.getIntOrFloatBitWidth();
   auto get = [&](const APInt &value) {
     return builder.getIntegerAttr(elementType, value);
   };
@@ -129,8 +128,8 @@ Value keepOnlyFirst(OpBuilder &builder, Location loc, Value tensor,
   auto generic = linalg::GenericOp::create(
       builder, loc, type, tensor, empty, ArrayRef{identity, identity},
       iterators, [&](OpBuilder &b, Location bodyLoc, ValueRange args) {
-        Value chosen = arith::SelectOp::create(b, bodyLoc, isFirst, args[0],
-                                               fallback);
+        Value chosen =
+            arith::SelectOp::create(b, bodyLoc, isFirst, args[0], fallback);
         linalg::YieldOp::create(b, bodyLoc, chosen);
       });
   return generic.getResult(0);
@@ -213,8 +212,8 @@ SmallVector<tensor::ExtractOp> extractsOf(Operation *op, Value table) {
   return result;
 }
 
-std::optional<unsigned>
-RuleMaker::loopAt(ArrayRef<tensor::ExtractOp> extracts, unsigned dim) {
+std::optional<unsigned> RuleMaker::loopAt(ArrayRef<tensor::ExtractOp> extracts,
+                                          unsigned dim) {
   std::optional<unsigned> loop;
   for (tensor::ExtractOp extract : extracts) {
     auto index = extract.getIndices()[dim].getDefiningOp<linalg::IndexOp>();
@@ -269,8 +268,8 @@ TensorFactors RuleMaker::factorsOfCaptured(Value table) {
 
 ShardingRule RuleMaker::make() {
   std::optional<ReductionKind> kind = reductionKind(op);
-  for (auto [iterator, size] : llvm::zip_equal(op.getIteratorTypesArray(),
-                                               op.getStaticLoopRanges())) {
+  for (auto [iterator, size] :
+       llvm::zip_equal(op.getIteratorTypesArray(), op.getStaticLoopRanges())) {
     Factor factor{size};
     if (iterator != utils::IteratorType::parallel) {
       factor.kind = kind ? FactorKind::Reduction : FactorKind::NeedReplication;
@@ -291,11 +290,10 @@ ShardingRule RuleMaker::make() {
   auto values = shardedOperands(op);
   for (Value table : ArrayRef(values).drop_front(op->getNumOperands()))
     rule.operands.push_back(factorsOfCaptured(table));
-  rule.elementwise =
-      op.getNumParallelLoops() == op.getNumLoops() &&
-      llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
-        return map.isPermutation();
-      });
+  rule.elementwise = op.getNumParallelLoops() == op.getNumLoops() &&
+                     llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+                       return map.isPermutation();
+                     });
   return rule;
 }
 
@@ -361,8 +359,7 @@ bool BodyRepair::anyUneven() {
 }
 
 bool BodyRepair::needsMask() {
-  for (auto [loop, iterator] :
-       llvm::enumerate(global.getIteratorTypesArray()))
+  for (auto [loop, iterator] : llvm::enumerate(global.getIteratorTypesArray()))
     if (iterator != utils::IteratorType::parallel && isUneven(loop))
       return true;
   return anyUneven() && dividesIntegers();
@@ -406,13 +403,12 @@ Value BodyRepair::inBounds(ArrayRef<unsigned> loops) {
     Value start = offset(loop);
     auto index = linalg::IndexOp::create(rewriter, local.loc, loop);
     localIndices.insert(index);
-    Value position =
-        arith::AddIOp::create(rewriter, local.loc, index, start);
+    Value position = arith::AddIOp::create(rewriter, local.loc, index, start);
     Value inside = arith::CmpIOp::create(
         rewriter, local.loc, arith::CmpIPredicate::ult, position,
         constant(local.rule.factors[loop].size));
-    all = all ? arith::AndIOp::create(rewriter, local.loc, all, inside)
-              : inside;
+    all =
+        all ? arith::AndIOp::create(rewriter, local.loc, all, inside) : inside;
   }
   return all;
 }
@@ -438,9 +434,8 @@ void BodyRepair::rewriteExtract(tensor::ExtractOp extract,
       Value start = local.blockOffset(factor);
       indices[i] =
           arith::SubIOp::create(rewriter, local.loc, indices[i], start);
-      Value inside = arith::CmpIOp::create(rewriter, local.loc,
-                                           arith::CmpIPredicate::ule,
-                                           indices[i], last);
+      Value inside = arith::CmpIOp::create(
+          rewriter, local.loc, arith::CmpIPredicate::ule, indices[i], last);
       found = found ? arith::AndIOp::create(rewriter, local.loc, found, inside)
                     : inside;
     } else if (!anyUneven()) {
@@ -514,8 +509,7 @@ void BodyRepair::guardDivisions() {
 
 void BodyRepair::maskReductions() {
   SmallVector<unsigned> loops;
-  for (auto [loop, iterator] :
-       llvm::enumerate(global.getIteratorTypesArray()))
+  for (auto [loop, iterator] : llvm::enumerate(global.getIteratorTypesArray()))
     if (iterator != utils::IteratorType::parallel && isUneven(loop))
       loops.push_back(loop);
   if (loops.empty())
@@ -579,16 +573,14 @@ bool bodyPassesPartial(linalg::LinalgOp op, ReductionKind kind,
     if (partial.test(i))
       for (tensor::ExtractOp extract : extractsOf(op, values[i]))
         known[extract.getResult()] = Partiality::Partial;
-  return llvm::all_of(analyzeBody(*op.getBlock(), kind, known),
-                      [](Partiality p) {
-                        return p == Partiality::Partial ||
-                               p == Partiality::Neutral;
-                      });
+  return llvm::all_of(
+      analyzeBody(*op.getBlock(), kind, known), [](Partiality p) {
+        return p == Partiality::Partial || p == Partiality::Neutral;
+      });
 }
 
 template <typename Op>
-struct LinalgRule
-    : ShardingRuleOpInterface::ExternalModel<LinalgRule<Op>, Op> {
+struct LinalgRule : ShardingRuleOpInterface::ExternalModel<LinalgRule<Op>, Op> {
   ShardingRule getShardingRule(Operation *op) const {
     return RuleMaker(cast<linalg::LinalgOp>(op)).make();
   }

@@ -39,6 +39,9 @@ constexpr double kScale = 16;
 constexpr int64_t kDeclared = int64_t(1) << 52;
 /// With this many potentially partial operands all sets of them are asked for.
 constexpr unsigned kAllSets = 4;
+/// Up to this many combinations of modes are all tried, in parts up to this
+/// size.
+constexpr size_t kAllModes = 128, kSmallPart = 64;
 /// How many cuts a part may use to try other modes: many if it is small.
 constexpr size_t kTryWork = 20000, kMinTries = 8;
 
@@ -78,6 +81,11 @@ private:
   void findWhole();
   std::vector<Part> findParts() const;
   void solve(Part &part);
+  void chooseDearest(unsigned op);
+  void tryAllModes(const Part &part, llvm::ArrayRef<unsigned> undecided,
+                   std::vector<bool> &kept);
+  void improveModes(const Part &part, llvm::ArrayRef<unsigned> undecided,
+                    std::vector<bool> &kept);
   double cut(const Part &part, std::vector<bool> &kept);
   void build(MinCut &graph, const Part &part) const;
   bool passes(unsigned op, const std::vector<bool> &kept) const;
@@ -188,7 +196,9 @@ void Painter::findWhole() {
     }
     // One tensor holds summands of one kind only.
     bool otherKind = !result.kept[v].empty() && result.kinds[v] != color.kind;
-    whole[v] = otherKind || (value.neededWhole && !declared[v]);
+    bool cut = llvm::any_of(
+        color.axes, [&](AxisRef ref) { return overlaps(value.cutAxes, ref); });
+    whole[v] = otherKind || cut || (value.neededWhole && !declared[v]);
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))
     for (auto [position, v] : llvm::enumerate(op.operands)) {
@@ -319,30 +329,53 @@ double Painter::cut(const Part &part, std::vector<bool> &kept) {
   return bytes;
 }
 
-void Painter::solve(Part &part) {
-  for (auto [i, v] : llvm::enumerate(part.values))
-    node[v] = i;
-  std::vector<unsigned> undecided;
-  for (unsigned i : part.ops) {
-    if (modes[i].size() < 2)
-      continue;
-    undecided.push_back(i);
-    // First what is dear to reduce stays partial.
-    double most = -1;
-    for (auto [m, mode] : llvm::enumerate(modes[i])) {
-      double bytes = 0;
-      for (unsigned position : mode)
-        bytes += reduceBytes(problem.ops[i].operands[position]);
-      if (bytes > most) {
-        most = bytes;
-        chosen[i] = m;
-      }
+/// First what is dear to reduce stays partial.
+void Painter::chooseDearest(unsigned op) {
+  double most = -1;
+  for (auto [m, mode] : llvm::enumerate(modes[op])) {
+    double bytes = 0;
+    for (unsigned position : mode)
+      bytes += reduceBytes(problem.ops[op].operands[position]);
+    if (bytes > most) {
+      most = bytes;
+      chosen[op] = m;
     }
   }
-  std::vector<bool> kept, other;
+}
+
+/// Tries every combination of modes.
+void Painter::tryAllModes(const Part &part, llvm::ArrayRef<unsigned> undecided,
+                          std::vector<bool> &kept) {
+  double best = cut(part, kept);
+  std::vector<unsigned> bestModes = chosen;
+  std::vector<bool> other;
+  for (unsigned i : undecided)
+    chosen[i] = 0;
+  size_t at = 0;
+  while (at < undecided.size()) {
+    double bytes = cut(part, other);
+    if (bytes < best) {
+      best = bytes;
+      kept.swap(other);
+      bestModes = chosen;
+    }
+    for (at = 0; at < undecided.size(); ++at) {
+      unsigned i = undecided[at];
+      if (++chosen[i] < modes[i].size())
+        break;
+      chosen[i] = 0;
+    }
+  }
+  chosen = std::move(bestModes);
+}
+
+/// Changes one mode at a time while that saves bytes.
+void Painter::improveModes(const Part &part, llvm::ArrayRef<unsigned> undecided,
+                           std::vector<bool> &kept) {
   double best = cut(part, kept);
   size_t tries = std::max(kMinTries, kTryWork / part.values.size());
-  bool improved = !undecided.empty();
+  std::vector<bool> other;
+  bool improved = true;
   while (improved) {
     improved = false;
     for (unsigned i : undecided)
@@ -362,6 +395,27 @@ void Painter::solve(Part &part) {
         }
       }
   }
+}
+
+void Painter::solve(Part &part) {
+  for (auto [i, v] : llvm::enumerate(part.values))
+    node[v] = i;
+  std::vector<unsigned> undecided;
+  size_t combinations = 1;
+  for (unsigned i : part.ops) {
+    if (modes[i].size() < 2)
+      continue;
+    undecided.push_back(i);
+    combinations = std::min(combinations * modes[i].size(), kAllModes + 1);
+    chooseDearest(i);
+  }
+  std::vector<bool> kept;
+  if (undecided.empty())
+    cut(part, kept);
+  else if (combinations <= kAllModes && part.values.size() <= kSmallPart)
+    tryAllModes(part, undecided, kept);
+  else
+    improveModes(part, undecided, kept);
   finish(part, kept);
 }
 

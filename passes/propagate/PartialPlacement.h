@@ -27,6 +27,9 @@ struct PartialValue {
   /// stay. For a value without producer they are also its summands.
   AxisList declared;
   ReductionKind declaredKind = ReductionKind::Sum;
+  /// Axes that cut its own dims. Along these it cannot stay partial: it is
+  /// reduced and scattered at once.
+  AxisList cutAxes;
   /// Leaves the program, or is needed whole for another reason.
   bool neededWhole = false;
 };

@@ -87,14 +87,14 @@ unsigned ProgramGraph::add(Value value, const Sharding *annotation) {
   auto type = cast<RankedTensorType>(value.getType());
   unsigned id = values.size();
   ids[value] = id;
-  values.push_back({value, nullptr, 0, type, value.getLoc(),
-                    givenName(value), annotation != nullptr});
+  values.push_back({value, nullptr, 0, type, value.getLoc(), givenName(value),
+                    annotation != nullptr});
   PropagationValue &to = problem.values.emplace_back();
   to.name = values.back().name;
   to.shape.assign(type.getShape().begin(), type.getShape().end());
   to.elementBytes = elementBytes(type.getElementType());
-  to.initial = annotation ? *annotation
-                          : Sharding::whole(type.getRank(), /*open=*/true);
+  to.initial =
+      annotation ? *annotation : Sharding::whole(type.getRank(), /*open=*/true);
   return id;
 }
 
@@ -157,8 +157,8 @@ void ProgramGraph::addOp(Operation *op) {
     static constexpr Direction kDirections[] = {
         Direction::None, Direction::Forward, Direction::Backward,
         Direction::Both};
-    entry.direction = kDirections[static_cast<unsigned>(
-        barrier.getAllowedDirection())];
+    entry.direction =
+        kDirections[static_cast<unsigned>(barrier.getAllowedDirection())];
   }
   for (Value value : operands)
     if (isTensor(value))
@@ -175,8 +175,7 @@ static void addTieOfLoop(scf::ForOp loop, unsigned i,
                          function_ref<unsigned(Value)> id,
                          function_ref<void(ArrayRef<unsigned>, unsigned)> tie) {
   Value yielded = loop.getYieldedValues()[i];
-  tie({id(loop.getInitArgs()[i]), id(loop.getRegionIterArgs()[i]),
-       id(yielded)},
+  tie({id(loop.getInitArgs()[i]), id(loop.getRegionIterArgs()[i]), id(yielded)},
       id(loop.getResult(i)));
 }
 
@@ -254,8 +253,8 @@ void ProgramGraph::addFunction(func::FuncOp function) {
   // A weight or state lies in one way in all entries.
   for (BlockArgument arg : function.getArguments())
     for (StringRef kind : {StringRef(kWeightAttr), StringRef(kStateAttr)})
-      if (auto name = function.getArgAttrOfType<StringAttr>(
-              arg.getArgNumber(), kind))
+      if (auto name =
+              function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kind))
         bindings[name.str()].push_back(ids.lookup(arg));
   for (auto [i, slot] : llvm::enumerate(slots))
     if (auto name = function.getResultAttrOfType<StringAttr>(i, kStateAttr))
@@ -287,8 +286,8 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 /// How the tensors of a problem op lie, without what stays partial.
-static std::vector<PlacedTensor>
-placedTensors(const ProgramGraph &graph, const PropagationOp &op) {
+static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
+                                               const PropagationOp &op) {
   std::vector<PlacedTensor> placed;
   auto place = [&](unsigned id) {
     const PropagationValue &value = graph.problem.values[id];
@@ -297,9 +296,9 @@ placedTensors(const ProgramGraph &graph, const PropagationOp &op) {
     to.sharding.partial.clear();
     to.shape = value.shape;
     to.elementBytes = value.elementBytes;
-    Operation *def =
-        graph.values[id].value ? graph.values[id].value.getDefiningOp()
-                               : nullptr;
+    Operation *def = graph.values[id].value
+                         ? graph.values[id].value.getDefiningOp()
+                         : nullptr;
     to.cheap = def && isCheap(def);
   };
   llvm::for_each(op.operands, place);
@@ -319,6 +318,7 @@ LogicalResult ProgramGraph::placeReductions() {
     for (int64_t extent : localShape(from.shape, sharding))
       bytes *= extent;
     value.bytes = bytes;
+    value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
     value.declared = from.initial.partial;
     value.declaredKind = from.initial.kind;
     value.neededWhole = !values[id].value;

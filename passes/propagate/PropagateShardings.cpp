@@ -57,7 +57,8 @@ void VerifyPlaced::runOnOperation() {
   bool ok = true;
   getOperation().walk([&](Operation *op) {
     SmallVector<ShardingAttr> shardings = resultShardings(op);
-    bool inFunction = isa<func::FuncOp, scf::ForOp>(op->getParentOp() ? op->getParentOp() : op);
+    bool inFunction = isa<func::FuncOp, scf::ForOp>(
+        op->getParentOp() ? op->getParentOp() : op);
     for (auto [result, sharding] : llvm::zip(op->getResults(), shardings))
       if (inFunction && isa<RankedTensorType>(result.getType()))
         ok &= succeeded(verifyClosed(result.getLoc(), sharding,
@@ -67,11 +68,10 @@ void VerifyPlaced::runOnOperation() {
       return;
     for (BlockArgument arg : function.getArguments())
       if (isa<RankedTensorType>(arg.getType()))
-        ok &= succeeded(verifyClosed(
-            arg.getLoc(),
-            function.getArgAttrOfType<ShardingAttr>(arg.getArgNumber(),
-                                                    kShardingAttr),
-            "'" + valueName(arg) + "'"));
+        ok &= succeeded(verifyClosed(arg.getLoc(),
+                                     function.getArgAttrOfType<ShardingAttr>(
+                                         arg.getArgNumber(), kShardingAttr),
+                                     "'" + valueName(arg) + "'"));
   });
   if (!ok)
     return signalPassFailure();

@@ -3,6 +3,7 @@
 #include "passes/propagate/AxisLists.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <numeric>
 #include <set>
 
@@ -32,6 +33,18 @@ static unsigned find(std::vector<unsigned> &leader, unsigned v) {
   return v;
 }
 
+static std::string shapeMessage(const PropagationValue &a,
+                                const PropagationValue &b) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "'" << a.name << "' [";
+  llvm::interleaveComma(a.shape, os);
+  os << "] and '" << b.name << "' [";
+  llvm::interleaveComma(b.shape, os);
+  os << "] are in one group, whose members must have one shape and one mesh";
+  return text;
+}
+
 /// Unites the members of each group under the lowest one.
 void PropagationState::joinGroups(std::vector<unsigned> &leader) {
   for (const auto &group : problem.groups)
@@ -39,10 +52,8 @@ void PropagationState::joinGroups(std::vector<unsigned> &leader) {
       const PropagationValue &first = problem.values[group.front()];
       const PropagationValue &other = problem.values[value];
       if (other.shape != first.shape || other.foreign != first.foreign) {
-        result.errors.push_back(
-            {PropagationError::GroupShape, group.front(), value,
-             "'" + first.name + "' and '" + other.name +
-                 "' are in one group but differ in shape or mesh"});
+        result.errors.push_back({PropagationError::GroupShape, group.front(),
+                                 value, shapeMessage(first, other)});
         continue;
       }
       unsigned a = find(leader, group.front()), b = find(leader, value);
@@ -100,10 +111,14 @@ void PropagationState::addMember(ClassState &cls, unsigned value) {
   if (join(cls, v.initial))
     return;
   cls = before;
+  const PropagationValue &other = problem.values[cls.members.front()];
   result.errors.push_back(
       {PropagationError::GroupSharding, cls.members.front(), value,
-       "'" + problem.values[cls.members.front()].name + "' and '" + v.name +
-           "' are in one group but their shardings contradict each other"});
+       "'" + other.name + "' and '" + v.name +
+           "' are in one group, but their shardings " +
+           toString(problem.mesh, other.initial) + " and " +
+           toString(problem.mesh, v.initial) +
+           " contradict each other; give both the same, or open a dim"});
 }
 
 void PropagationState::makeClasses() {
@@ -235,8 +250,9 @@ static uint8_t phasesOf(const ShardingRule &rule, const OpState &op,
 void PropagationState::makeOps() {
   std::vector<unsigned> uses(problem.values.size(), 0);
   for (const PropagationOp &op : problem.ops)
-    for (unsigned value : op.operands)
-      ++uses[value];
+    for (auto [i, value] : llvm::enumerate(op.operands))
+      if (!llvm::is_contained(llvm::ArrayRef(op.operands).take_front(i), value))
+        ++uses[value];
   ops.resize(problem.ops.size());
   for (auto [op, info] : llvm::zip_equal(problem.ops, ops)) {
     info.numOperands = op.operands.size();
@@ -254,8 +270,9 @@ void PropagationState::makeOps() {
            "a rule has one entry per tensor");
     findPlaces(op.rule, info);
     classify(op.rule, info);
-    bool singleUse = llvm::all_of(
-        op.operands, [&](unsigned value) { return uses[value] == 1; });
+    bool singleUse = llvm::all_of(op.operands, [&](unsigned value) {
+      return uses[value] == 1 || classes[classOf[value]].cheap;
+    });
     info.phases = phasesOf(op.rule, info, singleUse);
   }
 }

@@ -25,12 +25,19 @@ static double sizeOf(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<AxisRef> set,
   return n;
 }
 
+/// Whether each block of the coarser cut is a row of blocks of the finer one.
+static bool nested(int64_t size, int64_t coarse, int64_t fine) {
+  return coarse == 1 ||
+         ceilDiv(size, coarse) == ceilDiv(size, fine) * (fine / coarse);
+}
+
 double estimateReshardBytes(const Sharding &from, const Sharding &to,
                             llvm::ArrayRef<int64_t> shape,
                             int64_t elementBytes) {
   if (sameAxes(from, to))
     return 0;
   AxisList leaves, comes;
+  bool realign = false;
   double local = elementBytes, target = elementBytes;
   for (auto [size, a, b] : llvm::zip_equal(shape, from.dims, to.dims)) {
     local *= blockSize(size, a);
@@ -38,6 +45,8 @@ double estimateReshardBytes(const Sharding &from, const Sharding &to,
     if (a.axes == b.axes)
       continue;
     PrefixComparison cut = comparePrefix(a.axes, b.axes);
+    realign |= !nested(size, axesSize(cut.common), a.numShards()) ||
+               !nested(size, axesSize(cut.common), b.numShards());
     llvm::append_range(leaves, cut.restA);
     llvm::append_range(comes, cut.restB);
   }
@@ -62,7 +71,8 @@ double estimateReshardBytes(const Sharding &from, const Sharding &to,
   // Blocks of an uneven dim are larger than their share.
   double gathered = sizeOf(leaves, comes, false);
   bytes += (gathered - 1) * std::max(local, target / gathered);
-  return bytes;
+  // Blocks that don't nest: what each rank holds shifts.
+  return realign ? bytes + target : bytes;
 }
 
 namespace {

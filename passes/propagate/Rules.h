@@ -26,8 +26,9 @@ mlir::TypedAttr neutralElement(ReductionKind kind, mlir::Type elementType,
 /// Whether every element of the tensor is this constant: made by a fill, a
 /// splat or a dense constant.
 bool isSplatOf(mlir::Value tensor, mlir::TypedAttr element);
-/// One value per rank of the group at most counts: `tensor` where `first` holds,
-/// else the neutral element. Gives `tensor` itself if it is neutral anyway.
+/// One value per rank of the group at most counts: `tensor` where `first`
+/// holds, else the neutral element. Gives `tensor` itself if it is neutral
+/// anyway.
 mlir::Value keepOnlyFirst(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::Value tensor, ReductionKind kind,
                           mlir::Value coordinate);

@@ -62,9 +62,8 @@ Value realign(LocalBuilder &local, Value input, Value init, unsigned dim,
   return comm::RealignOp::create(
       local.builder, local.loc, tensorType(init), input, init,
       static_cast<uint64_t>(dim), inSize, outSize, offset, stride,
-      toAxesAttr(context, local.mesh, source),
-      local.meshName.getValue(), toAxesAttr(context, local.mesh, axes),
-      local.cause);
+      toAxesAttr(context, local.mesh, source), local.meshName.getValue(),
+      toAxesAttr(context, local.mesh, axes), local.cause);
 }
 
 /// Drops dims of size 1.
@@ -147,8 +146,8 @@ enum class SliceDim {
   Dynamic
 };
 
-template <typename Op> SliceDim sliceDimKind(Op op, unsigned dim,
-                                             int64_t wholeSize) {
+template <typename Op>
+SliceDim sliceDimKind(Op op, unsigned dim, int64_t wholeSize) {
   if (op.isDynamicOffset(dim) || op.isDynamicStride(dim))
     return op.getStaticSize(dim) == wholeSize ? SliceDim::Full
                                               : SliceDim::Dynamic;
@@ -221,8 +220,7 @@ struct ExtractSliceRule
       alone.push_back(cut ? block : slice.getStaticSize(i));
     }
     Value value = tensor::ExtractSliceOp::create(
-        b, local.loc,
-        RankedTensorType::get(alone, blockType.getElementType()),
+        b, local.loc, RankedTensorType::get(alone, blockType.getElementType()),
         local.operands[0], offsets, sizes, strides);
     for (auto [i, size] : llvm::enumerate(slice.getSourceType().getShape())) {
       if (!isCut(local, factors, i) ||
@@ -232,8 +230,7 @@ struct ExtractSliceRule
       int64_t outSize = slice.getStaticSize(i);
       ArrayRef<AxisRef> outAxes = dropped.test(i) ? ArrayRef<AxisRef>() : axes;
       int64_t outBlock = ceilDiv(outSize, axesSize(outAxes));
-      Value init =
-          emptyLike(local, withDim(tensorType(value), i, outBlock));
+      Value init = emptyLike(local, withDim(tensorType(value), i, outBlock));
       value = realign(local, value, init, i, size, outSize,
                       slice.getStaticOffset(i), slice.getStaticStride(i), axes,
                       outAxes);
@@ -256,10 +253,10 @@ struct InsertSliceRule
       // A dim that the source lacks is placed by each rank on its own.
       if (dropped.test(i) && kind == SliceDim::Static)
         kind = SliceDim::Dynamic;
-      unsigned factor = addFactor(rule, size,
-                                  kind == SliceDim::Static
-                                      ? FactorKind::Permutation
-                                      : FactorKind::PassThrough);
+      unsigned factor =
+          addFactor(rule, size,
+                    kind == SliceDim::Static ? FactorKind::Permutation
+                                             : FactorKind::PassThrough);
       dest.dims.push_back({factor});
       if (dropped.test(i))
         continue;
@@ -317,8 +314,8 @@ Value InsertSliceRule::place(tensor::InsertSliceOp insert, LocalBuilder &local,
     };
     Value inside;
     auto require = [&](Value condition) {
-      inside = inside ? arith::AndIOp::create(b, loc, inside, condition)
-                      : condition;
+      inside =
+          inside ? arith::AndIOp::create(b, loc, inside, condition) : condition;
     };
     SmallVector<Value> at;
     for (int64_t i = 0; i < type.getRank(); ++i) {
@@ -340,8 +337,8 @@ Value InsertSliceRule::place(tensor::InsertSliceOp insert, LocalBuilder &local,
                                       distance));
       }
       int64_t size = insert.getStaticSize(i);
-      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                    quotient, constant(size)));
+      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, quotient,
+                                    constant(size)));
       if (!dropped.test(i))
         at.push_back(arith::MinUIOp::create(
             b, loc, quotient, constant(std::max<int64_t>(size - 1, 0))));
@@ -355,10 +352,9 @@ Value InsertSliceRule::place(tensor::InsertSliceOp insert, LocalBuilder &local,
     }
     linalg::YieldOp::create(b, loc, result);
   };
-  auto generic = linalg::GenericOp::create(b, loc, type, dest,
-                                           emptyLike(local, type),
-                                           ArrayRef{identity, identity},
-                                           iterators, body);
+  auto generic =
+      linalg::GenericOp::create(b, loc, type, dest, emptyLike(local, type),
+                                ArrayRef{identity, identity}, iterators, body);
   return generic.getResult(0);
 }
 
@@ -407,11 +403,10 @@ Values InsertSliceRule::partition(Operation *op, LocalBuilder &local) const {
   if (onlyOnePart && parts == 1 &&
       insert.getSourceType().getRank() == insert.getDestType().getRank()) {
     unsigned dim = cutParts[0];
-    return SmallVector<Value>{
-        realign(local, source, local.operands[1], dim,
-                insert.getStaticSize(dim), insert.getDestType().getDimSize(dim),
-                -insert.getStaticOffset(dim), 1, axesOf(local, factors, dim),
-                axesOf(local, factors, dim))};
+    return SmallVector<Value>{realign(
+        local, source, local.operands[1], dim, insert.getStaticSize(dim),
+        insert.getDestType().getDimSize(dim), -insert.getStaticOffset(dim), 1,
+        axesOf(local, factors, dim), axesOf(local, factors, dim))};
   }
   // Several parts: bring the source to all ranks along the cut static parts,
   // then each rank picks.
@@ -471,7 +466,8 @@ struct ConcatRule
   }
 };
 
-struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, tensor::PadOp> {
+struct PadRule
+    : ShardingRuleOpInterface::ExternalModel<PadRule, tensor::PadOp> {
   static Value padValue(tensor::PadOp pad) {
     return pad.getConstantPaddingValue();
   }
@@ -515,8 +511,8 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, tensor::PadOp> 
     const TensorFactors &factors = local.rule.operands[0];
     bool anyCut = false;
     for (auto [i, size] : llvm::enumerate(pad.getSourceType().getShape()))
-      anyCut |= isCut(local, factors, i) &&
-                size != pad.getResultType().getDimSize(i);
+      anyCut |=
+          isCut(local, factors, i) && size != pad.getResultType().getDimSize(i);
     if (!anyCut)
       return partitionByCloning(op, local);
     OpBuilder &b = local.builder;
@@ -534,11 +530,11 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, tensor::PadOp> 
       ArrayRef<AxisRef> axes = axesOf(local, factors, i);
       RankedTensorType type =
           withDim(tensorType(value), i, ceilDiv(outSize, axesSize(axes)));
-      Value init = linalg::FillOp::create(b, local.loc, scalar,
-                                          emptyLike(local, type))
-                       .getResult(0);
-      value = realign(local, value, init, i, size, outSize, -low, 1, axes,
-                      axes);
+      Value init =
+          linalg::FillOp::create(b, local.loc, scalar, emptyLike(local, type))
+              .getResult(0);
+      value =
+          realign(local, value, init, i, size, outSize, -low, 1, axes, axes);
     }
     return SmallVector<Value>{value};
   }
@@ -577,8 +573,8 @@ struct ConstantRule
     if (dense && dense.isSplat())
       return SmallVector<Value>{arith::ConstantOp::create(
           b, local.loc, type, dense.resizeSplat(type))};
-    Value value = arith::ConstantOp::create(b, local.loc, op->getResult(0).getType(),
-                                            constant.getValue());
+    Value value = arith::ConstantOp::create(
+        b, local.loc, op->getResult(0).getType(), constant.getValue());
     for (auto [i, dim] : llvm::enumerate(local.rule.results[0].dims)) {
       int64_t shards = local.numShards(dim[0]);
       if (shards == 1)
@@ -597,8 +593,7 @@ struct ConstantRule
       value = comm::SliceOp::create(
           b, local.loc, withDim(whole, i, local.blockSize(dim[0])), value,
           static_cast<uint64_t>(i), local.meshName.getValue(),
-          toAxesAttr(op->getContext(), local.mesh,
-                     local.factorAxes[dim[0]]),
+          toAxesAttr(op->getContext(), local.mesh, local.factorAxes[dim[0]]),
           local.cause);
     }
     return SmallVector<Value>{value};

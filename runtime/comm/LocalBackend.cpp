@@ -33,8 +33,9 @@ LocalBackend::LocalBackend(SharedArea &area, int64_t rank,
                            double timeoutSeconds,
                            std::function<bool(int64_t)> isAlive)
     : area(area), self(rank), numRanks(area.layout().numRanks),
-      timeout(timeoutSeconds), isAlive(std::move(isAlive)),
-      groupSeq(kMaxGroups), sendSeq(numRanks), recvSeq(numRanks) {
+      timeout(timeoutSeconds), spins(spinsFor(numRanks)),
+      isAlive(std::move(isAlive)), groupSeq(kMaxGroups), sendSeq(numRanks),
+      recvSeq(numRanks) {
   area.rank(self).state.store(RankState::running);
 }
 

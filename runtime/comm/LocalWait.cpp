@@ -14,9 +14,12 @@
 
 namespace cleave::rt {
 
-// A few pauses catch a peer that is just arriving; yielding keeps latency low
-// and still lets 64 ranks share two cores; then the kernel wakes us.
-constexpr int kSpins = 20;
+// A peer with a core of its own is caught by spinning for some microseconds:
+// giving the core away would cost more. Where ranks share cores, spinning keeps
+// the peer from running, so few pauses must do. Yielding lets 64 ranks make
+// progress on two cores; after that, the kernel wakes us.
+constexpr int kSpinsAlone = 2000;
+constexpr int kSpinsShared = 20;
 constexpr int kYields = 1000;
 constexpr int64_t kSleepNanoseconds = 50'000'000;
 
@@ -39,6 +42,13 @@ static void futexWait(const std::atomic<uint32_t> &word, uint32_t value,
 
 static void futexWake(const std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+int LocalBackend::spinsFor(int64_t numRanks) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+  return known && CPU_COUNT(&cpus) >= numRanks ? kSpinsAlone : kSpinsShared;
 }
 
 void LocalBackend::publish(std::atomic<uint32_t> &word, uint32_t seq) {
@@ -94,7 +104,7 @@ Status LocalBackend::awaitDone(Place &place) {
 Status LocalBackend::await(Place &place, int64_t peer,
                            const std::atomic<uint32_t> &word, uint32_t seq,
                            bool arrival) {
-  for (int i = 0; i < kSpins; ++i) {
+  for (int i = 0; i < spins; ++i) {
     if (reached(word, seq))
       return Status();
     __builtin_ia32_pause();

@@ -52,6 +52,7 @@ struct RankControl {
   std::atomic<int32_t> pid;
   std::atomic<uint64_t> pidStart; // start time: tells reused pids apart
   alignas(64) std::atomic<uint32_t> waiters; // sleepers on this rank's cells
+  alignas(64) std::atomic<uint32_t> served;  // last command that is done
 };
 constexpr int64_t kNoComm = INT64_MIN;
 constexpr uint32_t kChannelSlot = ~0u; // `slot` of a send or recv
@@ -67,8 +68,10 @@ struct Control {
   std::atomic<int32_t> failedCode;
   char failedText[4096];
   alignas(64) std::atomic<uint64_t> groupKeys[kMaxGroups];
-  alignas(64) std::atomic<uint32_t> command; // for worlds that are called
-  std::atomic<uint32_t> commandEntry;
+  // Worlds: the number of the command, and what to do (an entry, or one of
+  // the constants of World.cpp).
+  alignas(64) std::atomic<uint32_t> command;
+  std::atomic<int32_t> commandEntry;
 };
 constexpr uint64_t kReady = 0x6165726156454c43ull;
 

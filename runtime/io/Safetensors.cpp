@@ -138,6 +138,8 @@ Status Safetensors::parse(const std::string &path, const MappedFile &file) {
     Extent extent;
     CLEAVE_RETURN_IF_ERROR(
         parseTensor(name, entry, dataBytes, &array, &extent));
+    if (array.dtype >= kNumDtypes)
+      otherTypes[name] = entry["dtype"].get<std::string>();
     array.data = const_cast<char *>(text) + length + extent.begin;
     extents.push_back(extent);
     if (!tensors.emplace(name, std::move(array)).second)
@@ -184,7 +186,8 @@ Status Safetensors::check(const CleaveTensor &weight) const {
   if (array->dtype >= kNumDtypes || !canConvert(array->dtype, weight.dtype))
     return invalidArgument(
         "weight '", weight.storeName, "' has type ",
-        array->dtype >= kNumDtypes ? "of no program" : dtypeName(array->dtype),
+        array->dtype >= kNumDtypes ? otherTypes.at(weight.storeName)
+                                   : std::string(dtypeName(array->dtype)),
         " in the file, the program expects ", dtypeName(weight.dtype));
   return Status();
 }

@@ -30,6 +30,7 @@ private:
 
   std::vector<MappedFile> files;
   std::map<std::string, GlobalArray> tensors;
+  std::map<std::string, std::string> otherTypes; // of tensors of no program
 };
 
 } // namespace cleave::rt

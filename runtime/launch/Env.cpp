@@ -1,7 +1,7 @@
 //===- Env.cpp - Ranks that a launcher has started on this machine --------===//
 #include "runtime/comm/LocalBackend.h"
 #include "runtime/launch/Launch.h"
-#include "runtime/launch/Rendezvous.h"
+#include "runtime/launch/Peer.h"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -26,7 +26,7 @@ Status runPeer(Request &request, Rank &rank, const std::string &suffix) {
   return request.commit();
 }
 
-static Status checkSize(const CleaveProgram &program,
+Status checkEnvironment(const CleaveProgram &program,
                         const RankEnvironment &environment) {
   if (environment.size != program.numRanks)
     return invalidArgument("the program has ", program.numRanks, " ranks, ",
@@ -44,7 +44,7 @@ Outcome launchEnv(const CleaveProgram &program, const Mesh &mesh,
   Status status = readEnvironment(std::getenv, &environment);
   if (!status.ok())
     return {2, status.message()};
-  status = checkSize(program, environment);
+  status = checkEnvironment(program, environment);
   if (!status.ok()) // each process sees it; one says it
     return {1, environment.rank == 0 ? status.message() : ""};
   Rendezvous rendezvous;

@@ -60,8 +60,8 @@ static Status readLauncher(const Launcher &launcher, const GetVariable &get,
       return Status();
     const char *text = get(variable);
     return invalidArgument(launcher.name, "'s variable ", variable, " is ",
-                           text ? concat("'", text, "'") : "not set",
-                           ", not a whole number");
+                           text ? concat("'", text, "', not a whole number")
+                                : "not set");
   };
   result->launcher = launcher.name;
   CLEAVE_RETURN_IF_ERROR(number(launcher.rank, &result->rank));

@@ -114,7 +114,6 @@ bool PluginBackend::fail(const Status &status) {
 // The launch
 //===----------------------------------------------------------------------===//
 
-/// Memory of a rank that shares none.
 static Status mapPrivate(int64_t bytes, char **memory) {
   void *mapped = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -124,13 +123,17 @@ static Status mapPrivate(int64_t bytes, char **memory) {
   return Status();
 }
 
+Status mapRankMemory(const CleaveProgram &program, char **arena,
+                     char **resident) {
+  AreaLayout layout = AreaLayout::of(program);
+  CLEAVE_RETURN_IF_ERROR(mapPrivate(layout.arenaBytes + kGuardBytes, arena));
+  return mapPrivate(layout.residentBytes + kGuardBytes, resident);
+}
+
 static Status runMpi(PluginBackend &backend, const CleaveProgram &program,
                      const Mesh &mesh, Request &request) {
-  AreaLayout layout = AreaLayout::of(program);
   char *arena = nullptr, *resident = nullptr;
-  CLEAVE_RETURN_IF_ERROR(mapPrivate(layout.arenaBytes + kGuardBytes, &arena));
-  CLEAVE_RETURN_IF_ERROR(
-      mapPrivate(layout.residentBytes + kGuardBytes, &resident));
+  CLEAVE_RETURN_IF_ERROR(mapRankMemory(program, &arena, &resident));
   Rank rank(program, mesh, backend.rank(), backend, arena, resident);
   return runPeer(request, rank, "mpi");
 }

@@ -10,6 +10,10 @@ namespace cleave::rt {
 /// Loads libcleave_rt_mpi.so.
 Status loadMpiPlugin(const CleaveCommPlugin **plugin);
 
+/// Maps the memory of a rank that shares none; it stays for the process's life.
+Status mapRankMemory(const CleaveProgram &program, char **arena,
+                     char **resident);
+
 /// A backend that lives in a plugin.
 class PluginBackend : public Backend {
 public:

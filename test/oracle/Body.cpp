@@ -164,9 +164,8 @@ llvm::Error BodyBuilder::addOp(Operation *op, int list) {
       instruction.src.push_back(operandSlot(operand));
     instruction.dst = slot(op->getResult(0));
   } else {
-    return llvm::createStringError(
-        "the oracle does not know '%s' on scalars",
-        op->getName().getStringRef().str().c_str());
+    return llvm::createStringError("the oracle does not know '%s' on scalars",
+                                   op->getName().getStringRef().str().c_str());
   }
   body.lists[list].push_back(instruction);
   return llvm::Error::success();
@@ -190,8 +189,9 @@ llvm::Expected<Body> Body::ofBlock(Block &block) {
   // A yielded value may come from around the body.
   for (Value value : block.getTerminator()->getOperands()) {
     bool outside = !block.getParent()->isAncestor(value.getParentRegion());
-    bool known = llvm::any_of(body.capturedScalars,
-                              [&](auto &entry) { return entry.first == value; });
+    bool known = llvm::any_of(body.capturedScalars, [&](auto &entry) {
+      return entry.first == value;
+    });
     body.results.push_back(builder.slot(value));
     if (outside && !known)
       body.capturedScalars.push_back({value, body.results.back()});

@@ -5,10 +5,10 @@
 #ifndef CLEAVE_TEST_ORACLE_BODY_H
 #define CLEAVE_TEST_ORACLE_BODY_H
 
-#include "test/oracle/ScalarOps.h"
-#include "test/oracle/Tensor.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Block.h"
+#include "test/oracle/ScalarOps.h"
+#include "test/oracle/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
 

@@ -1,9 +1,9 @@
 //===- Case.cpp - One program, compared -----------------------------------===//
 #include "test/oracle/Case.h"
-#include "test/oracle/Generator.h"
-#include "test/oracle/Interpreter.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "test/oracle/Generator.h"
+#include "test/oracle/Interpreter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fcntl.h>
@@ -112,8 +112,7 @@ Report runCase(MLIRContext *context, llvm::StringRef text,
       compareAll(*expected, *actual, options.floats ? kTolerance : 0);
   if (difference.empty())
     return {};
-  return blame(*model, name, inputs, *expected,
-               {Outcome::Differs, difference});
+  return blame(*model, name, inputs, *expected, {Outcome::Differs, difference});
 }
 
 Report runMutant(MLIRContext *context, llvm::StringRef text,

@@ -66,8 +66,7 @@ static Scalar combineFloats(ReductionKind kind, double x, double y) {
   default:
     break;
   }
-  bool number =
-      kind == ReductionKind::MaxNum || kind == ReductionKind::MinNum;
+  bool number = kind == ReductionKind::MaxNum || kind == ReductionKind::MinNum;
   if (std::isnan(x) || std::isnan(y))
     return Scalar::ofFloat(std::isnan(x) == number ? y : x);
   if (x == y)
@@ -225,17 +224,14 @@ llvm::Error Interpreter::runCollective(Operation *op, Frame &frame,
   AxisList source;
   if (auto attr = op->getAttrOfType<AxesAttr>("source"))
     source = toAxes(mesh, attr);
-  Exchange exchange{mesh,
-                    toAxes(mesh, op->getAttrOfType<AxesAttr>("axes")),
-                    source,
-                    0,
-                    {},
-                    random};
+  Exchange exchange{mesh,   toAxes(mesh, op->getAttrOfType<AxesAttr>("axes")),
+                    source, 0,
+                    {},     random};
   for (int rank = 0; rank < numRanks; ++rank)
-    exchange.inputs.push_back(
-        frame[op->getOperand(0)].size() > static_cast<size_t>(rank)
-            ? frame[op->getOperand(0)][rank].tensor.get()
-            : nullptr);
+    exchange.inputs.push_back(frame[op->getOperand(0)].size() >
+                                      static_cast<size_t>(rank)
+                                  ? frame[op->getOperand(0)][rank].tensor.get()
+                                  : nullptr);
   bool isLocal = isa<comm::SliceOp>(op);
   std::vector<Tensor> results(numRanks);
   for (int rank : active) {
@@ -292,8 +288,7 @@ static int64_t peerOf(const Mesh &mesh, AxisRef axis, int64_t delta,
 
 llvm::Error Interpreter::runTransfer(Operation *op, Frame &frame,
                                      const Mesh &mesh) {
-  AxisRef axis =
-      toAxes(mesh, op->getAttrOfType<AxesAttr>("axes")).front();
+  AxisRef axis = toAxes(mesh, op->getAttrOfType<AxesAttr>("axes")).front();
   int64_t delta = op->getAttrOfType<IntegerAttr>("delta").getInt();
   for (int rank : active) {
     int64_t peer = peerOf(mesh, axis, delta, rank);
@@ -310,8 +305,9 @@ llvm::Error Interpreter::runTransfer(Operation *op, Frame &frame,
     }
     std::vector<Tensor> &sent = inFlight[{peer, rank}];
     if (sent.empty())
-      return failAt(op, "rank " + Twine(rank) + " waits for a block that rank " +
-                            Twine(peer) + " has not sent");
+      return failAt(op, "rank " + Twine(rank) +
+                            " waits for a block that rank " + Twine(peer) +
+                            " has not sent");
     setTensor(result, rank, sent.front(), frame);
     sent.erase(sent.begin());
   }
@@ -322,11 +318,10 @@ llvm::Error Interpreter::runComm(Operation *op, Frame &frame, bool &known) {
   known = isa_and_nonnull<comm::CommDialect>(op->getDialect());
   if (!known)
     return llvm::Error::success();
-  const Mesh &mesh =
-      meshOf(op, op->getAttrOfType<FlatSymbolRefAttr>("mesh"));
+  const Mesh &mesh = meshOf(op, op->getAttrOfType<FlatSymbolRefAttr>("mesh"));
   if (mesh.numRanks() != numRanks)
-    return failAt(op, "runs on " + Twine(numRanks) + " ranks, but its mesh has " +
-                          Twine(mesh.numRanks()));
+    return failAt(op, "runs on " + Twine(numRanks) +
+                          " ranks, but its mesh has " + Twine(mesh.numRanks()));
   if (isa<comm::CoordinateOp>(op)) {
     for (int rank : active)
       define(op->getResult(0), frame)[rank].scalar.i = coordinate(op, rank);

@@ -1,9 +1,9 @@
 //===- Generator.cpp - Values, calls and loops of random programs ---------===//
 #include "dialects/cleave/Cleave.h"
-#include "test/oracle/GeneratorImpl.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "dialects/comm/Comm.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/Verifier.h"
+#include "test/oracle/GeneratorImpl.h"
 #include <cmath>
 
 using namespace mlir;
@@ -102,8 +102,8 @@ Value ProgramGenerator::scalar(Type element, double number) {
         b, loc, real, APFloat([&] {
           APFloat value(number);
           bool lost;
-          value.convert(real.getFloatSemantics(),
-                        APFloat::rmNearestTiesToEven, &lost);
+          value.convert(real.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                        &lost);
           return value;
         }()));
   if (element.isIndex())
@@ -175,8 +175,8 @@ Bounded ProgramGenerator::iota(llvm::ArrayRef<int64_t> shape, Type element) {
 
 Bounded ProgramGenerator::fresh(llvm::ArrayRef<int64_t> shape, Type element) {
   unsigned draw = random.below(100);
-  bool mayAdd = !inCallee && entry.getNumArguments() < 8;
   Block &block = entry.getBody().front();
+  bool mayAdd = !inCallee && block.getNumArguments() < 8;
   if (mayAdd && draw < 65)
     return {block.addArgument(RankedTensorType::get(shape, element), loc), 4};
   if (draw < 75 && numElements(shape) <= 64)
@@ -217,8 +217,7 @@ Bounded ProgramGenerator::tame(Bounded value, double bound) {
 bool ProgramGenerator::addCall() {
   if (nesting > 1 || numCallees >= 3)
     return false;
-  Bounded *argument =
-      pickValue([](const Bounded &v) { return v.rank() > 0; });
+  Bounded *argument = pickValue([](const Bounded &v) { return v.rank() > 0; });
   if (!argument)
     return false;
   Bounded input = tame(*argument, 4);
@@ -227,8 +226,8 @@ bool ProgramGenerator::addCall() {
   bool outerInCallee = inCallee;
   b.setInsertionPointToEnd(module.getBody());
   std::string name = "f" + std::to_string(numCallees++);
-  auto callee = func::FuncOp::create(
-      b, loc, name, b.getFunctionType({input.type()}, {}));
+  auto callee =
+      func::FuncOp::create(b, loc, name, b.getFunctionType({input.type()}, {}));
   callee.setPrivate();
   Block *block = callee.addEntryBlock();
   b.setInsertionPointToEnd(block);
@@ -274,8 +273,8 @@ bool ProgramGenerator::addLoop() {
   Bounded rows = slices && random.chance(50)
                      ? fresh(init.shape(), init.element())
                      : Bounded{};
-  auto loop = scf::ForOp::create(b, loc, low, high, step,
-                                 ValueRange{init.value});
+  auto loop =
+      scf::ForOp::create(b, loc, low, high, step, ValueRange{init.value});
   b.setInsertionPointToStart(loop.getBody());
   std::vector<Bounded> outer = pool;
   Bounded carried{loop.getRegionIterArg(0), 4};
@@ -285,8 +284,8 @@ bool ProgramGenerator::addLoop() {
   if (slices) {
     auto type = init.type();
     llvm::SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
-    llvm::SmallVector<OpFoldResult> extents, strides(type.getRank(),
-                                                     b.getIndexAttr(1));
+    llvm::SmallVector<OpFoldResult> extents,
+        strides(type.getRank(), b.getIndexAttr(1));
     for (int64_t size : type.getShape())
       extents.push_back(b.getIndexAttr(size));
     offsets[dim] = loop.getInductionVar();
@@ -298,14 +297,13 @@ bool ProgramGenerator::addLoop() {
     pool.push_back(row);
     auto map = b.getMultiDimIdentityMap(type.getRank());
     double bound = 0;
-    auto op = generic({row.value}, {empty(row.shape(), row.element())},
-                      {map, map},
-                      llvm::SmallVector<bool>(type.getRank(), false),
-                      [&](ValueRange args) {
-                        Bounded out = unary({args[0], 4});
-                        bound = out.bound;
-                        return llvm::SmallVector<Value>{out.value};
-                      });
+    auto op = generic(
+        {row.value}, {empty(row.shape(), row.element())}, {map, map},
+        llvm::SmallVector<bool>(type.getRank(), false), [&](ValueRange args) {
+          Bounded out = unary({args[0], 4});
+          bound = out.bound;
+          return llvm::SmallVector<Value>{out.value};
+        });
     Bounded part = tame({op.getResult(0), bound}, 4);
     next = {tensor::InsertSliceOp::create(b, loc, part.value, carried.value,
                                           offsets, extents, strides),
@@ -313,8 +311,8 @@ bool ProgramGenerator::addLoop() {
     pool.push_back(next);
   }
   addOps(random.between(0, 3));
-  Bounded *last = pickValue(
-      [&](const Bounded &v) { return v.type() == carried.type(); });
+  Bounded *last =
+      pickValue([&](const Bounded &v) { return v.type() == carried.type(); });
   if (random.chance(60) || !slices)
     next = *last;
   next = tame(next, 4);
@@ -356,9 +354,9 @@ bool ProgramGenerator::addPartial() {
   auto type = cast<RankedTensorType>(sum.getType());
   if (random.chance(50)) {
     Value other = random.chance(50) ? product() : sum;
-    auto op = linalg::AddOp::create(b, loc, TypeRange{type},
-                                    ValueRange{sum, other},
-                                    ValueRange{empty(type.getShape(), element)});
+    auto op =
+        linalg::AddOp::create(b, loc, TypeRange{type}, ValueRange{sum, other},
+                              ValueRange{empty(type.getShape(), element)});
     add(op.getResult(0), 2 * total);
     return true;
   }
@@ -382,20 +380,34 @@ bool ProgramGenerator::addOp() {
   };
   using P = ProgramGenerator;
   static const Choice choices[] = {
-      {14, &P::addElementwise},       {6, &P::addNamedElementwise},
-      {4, &P::addCast, false},        {4, &P::addCompareSelect, false},
-      {4, &P::addMask},               {2, &P::addDivision, false},
-      {7, &P::addProduct},            {6, &P::addContraction},
-      {8, &P::addReduce},             {2, &P::addMultiReduce},
-      {3, &P::addArgMax, false},      {2, &P::addOrdered, false},
-      {2, &P::addWindow},             {3, &P::addScatterAdd, false},
-      {8, &P::addSoftmax, true, false}, {6, &P::addNorm, true, false},
-      {5, &P::addTranspose},          {4, &P::addBroadcast},
-      {5, &P::addExpand},             {5, &P::addCollapse},
-      {6, &P::addExtractSlice},       {5, &P::addInsertSlice},
-      {5, &P::addConcat},             {5, &P::addPad},
-      {4, &P::addEmbedding, false},   {3, &P::addCall},
-      {4, &P::addLoop},               {2, &P::addPartial},
+      {14, &P::addElementwise},
+      {6, &P::addNamedElementwise},
+      {4, &P::addCast, false},
+      {4, &P::addCompareSelect, false},
+      {4, &P::addMask},
+      {2, &P::addDivision, false},
+      {7, &P::addProduct},
+      {6, &P::addContraction},
+      {8, &P::addReduce},
+      {2, &P::addMultiReduce},
+      {3, &P::addArgMax, false},
+      {2, &P::addOrdered, false},
+      {2, &P::addWindow},
+      {3, &P::addScatterAdd, false},
+      {8, &P::addSoftmax, true, false},
+      {6, &P::addNorm, true, false},
+      {5, &P::addTranspose},
+      {4, &P::addBroadcast},
+      {5, &P::addExpand},
+      {5, &P::addCollapse},
+      {6, &P::addExtractSlice},
+      {5, &P::addInsertSlice},
+      {5, &P::addConcat},
+      {5, &P::addPad},
+      {4, &P::addEmbedding, false},
+      {3, &P::addCall},
+      {4, &P::addLoop},
+      {2, &P::addPartial},
   };
   unsigned total = 0;
   auto allowed = [&](const Choice &choice) {

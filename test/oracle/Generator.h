@@ -8,10 +8,10 @@
 #ifndef CLEAVE_TEST_ORACLE_GENERATOR_H
 #define CLEAVE_TEST_ORACLE_GENERATOR_H
 
-#include "test/oracle/Tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "test/oracle/Tensor.h"
 
 namespace cleave::oracle {
 

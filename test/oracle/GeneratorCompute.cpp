@@ -16,10 +16,11 @@ AffineMap ProgramGenerator::mapOf(int64_t numLoops,
   return AffineMap::get(numLoops, 0, results, b.getContext());
 }
 
-linalg::GenericOp ProgramGenerator::generic(
-    llvm::ArrayRef<Value> ins, llvm::ArrayRef<Value> outs,
-    llvm::ArrayRef<AffineMap> maps, llvm::ArrayRef<bool> isReduction,
-    llvm::function_ref<Values(ValueRange)> body) {
+linalg::GenericOp
+ProgramGenerator::generic(llvm::ArrayRef<Value> ins, llvm::ArrayRef<Value> outs,
+                          llvm::ArrayRef<AffineMap> maps,
+                          llvm::ArrayRef<bool> isReduction,
+                          llvm::function_ref<Values(ValueRange)> body) {
   llvm::SmallVector<utils::IteratorType> iterators;
   for (bool reduction : isReduction)
     iterators.push_back(reduction ? utils::IteratorType::reduction
@@ -74,8 +75,8 @@ Bounded ProgramGenerator::smoothUnary(Bounded x) {
     return {math::ErfOp::create(b, loc, x.value), 1};
   case 3: { // sigmoid
     clamp(8);
-    Value e = math::ExpOp::create(b, loc,
-                                  arith::NegFOp::create(b, loc, x.value));
+    Value e =
+        math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x.value));
     Value sum = arith::AddFOp::create(b, loc, one, e);
     return {arith::DivFOp::create(b, loc, one, sum), 1};
   }
@@ -97,8 +98,7 @@ Bounded ProgramGenerator::smoothUnary(Bounded x) {
     return {arith::DivFOp::create(b, loc, x.value, sum), 1};
   }
   default:
-    return {arith::MulFOp::create(b, loc, x.value, scalar(type, 0.5)),
-            x.bound};
+    return {arith::MulFOp::create(b, loc, x.value, scalar(type, 0.5)), x.bound};
   }
 }
 
@@ -234,8 +234,7 @@ Bounded ProgramGenerator::binary(Bounded x, Bounded y) {
 
 /// Assigns each dim of the value a loop of its size, no loop twice.
 bool ProgramGenerator::matchDims(const Bounded &value,
-                                 llvm::ArrayRef<int64_t> ranges,
-                                 Loops &loops) {
+                                 llvm::ArrayRef<int64_t> ranges, Loops &loops) {
   loops.clear();
   for (int64_t size : value.shape()) {
     llvm::SmallVector<int64_t> candidates;
@@ -330,8 +329,7 @@ bool ProgramGenerator::addElementwise() {
   }
   Bounded results[2];
   auto op = generic(
-      ins, outs, maps, llvm::SmallVector<bool>(n, false),
-      [&](ValueRange args) {
+      ins, outs, maps, llvm::SmallVector<bool>(n, false), [&](ValueRange args) {
         Bounded value{args[0], bounds[0]};
         for (size_t i = 1; i < bounds.size(); ++i)
           value = binary(value, {args[i], bounds[i]});
@@ -339,8 +337,8 @@ bool ProgramGenerator::addElementwise() {
           value = binary(value, {outside, 2});
         Values yields;
         for (int i = 0; i < numOuts; ++i) {
-          results[i] = bounds.size() == 1 || random.chance(50) ? unary(value)
-                                                               : value;
+          results[i] =
+              bounds.size() == 1 || random.chance(50) ? unary(value) : value;
           yields.push_back(results[i].value);
         }
         return yields;
@@ -351,8 +349,8 @@ bool ProgramGenerator::addElementwise() {
 }
 
 bool ProgramGenerator::addNamedElementwise() {
-  Bounded *found = pickValue(
-      [](const Bounded &v) { return !v.element().isInteger(1); });
+  Bounded *found =
+      pickValue([](const Bounded &v) { return !v.element().isInteger(1); });
   if (!found)
     return false;
   Bounded x = *found;
@@ -363,9 +361,9 @@ bool ProgramGenerator::addNamedElementwise() {
   double limit = exactLimit(x.element());
   Value out = empty(x.shape(), x.element());
   auto two = [&](auto tag, double bound) {
-    auto op = decltype(tag)::create(b, loc, TypeRange{x.type()},
-                                    ValueRange{x.value, y.value},
-                                    ValueRange{out});
+    auto op =
+        decltype(tag)::create(b, loc, TypeRange{x.type()},
+                              ValueRange{x.value, y.value}, ValueRange{out});
     add(op->getResult(0), bound);
     return true;
   };
@@ -457,11 +455,10 @@ bool ProgramGenerator::addCompareSelect() {
   AffineMap map, identity = b.getMultiDimIdentityMap(n);
   Bounded y = operandFor(x.shape(), x.element(), map);
   llvm::SmallVector<bool> parallel(n, false);
-  auto mask = generic({x.value, y.value}, {empty(x.shape(), b.getI1Type())},
-                      {identity, map, identity}, parallel,
-                      [&](ValueRange args) -> Values {
-                        return {compare(args[0], args[1])};
-                      });
+  auto mask = generic(
+      {x.value, y.value}, {empty(x.shape(), b.getI1Type())},
+      {identity, map, identity}, parallel,
+      [&](ValueRange args) -> Values { return {compare(args[0], args[1])}; });
   add(mask.getResult(0), 1);
   if (random.chance(30))
     return true;
@@ -488,15 +485,15 @@ bool ProgramGenerator::addMask() {
       {x.value}, {empty(x.shape(), x.element())}, {map, map},
       llvm::SmallVector<bool>(n, false), [&](ValueRange args) -> Values {
         Value i = linalg::IndexOp::create(b, loc, first);
-        Value j = first != second
-                      ? Value(linalg::IndexOp::create(b, loc, second))
-                      : scalar(b.getIndexType(),
-                               random.between(0, x.shape()[first]));
-        Value keep = arith::CmpIOp::create(
-            b, loc,
-            random.chance(50) ? arith::CmpIPredicate::sge
-                              : arith::CmpIPredicate::ult,
-            i, j);
+        Value j =
+            first != second
+                ? Value(linalg::IndexOp::create(b, loc, second))
+                : scalar(b.getIndexType(), random.between(0, x.shape()[first]));
+        Value keep =
+            arith::CmpIOp::create(b, loc,
+                                  random.chance(50) ? arith::CmpIPredicate::sge
+                                                    : arith::CmpIPredicate::ult,
+                                  i, j);
         Value c = scalar(x.element(), other);
         return {arith::SelectOp::create(b, loc, keep, args[0], c)};
       });
@@ -517,12 +514,12 @@ bool ProgramGenerator::addDivision() {
   auto identity = b.getMultiDimIdentityMap(n);
   llvm::SmallVector<bool> parallel(n, false);
   Bounded y = fresh(x.shape(), x.element());
-  auto divisor = generic({y.value}, {empty(x.shape(), x.element())},
-                         {identity, identity}, parallel,
-                         [&](ValueRange args) -> Values {
-                           Value one = scalar(x.element(), 1);
-                           return {arith::OrIOp::create(b, loc, args[0], one)};
-                         });
+  auto divisor =
+      generic({y.value}, {empty(x.shape(), x.element())}, {identity, identity},
+              parallel, [&](ValueRange args) -> Values {
+                Value one = scalar(x.element(), 1);
+                return {arith::OrIOp::create(b, loc, args[0], one)};
+              });
   bool remainder = random.chance(50);
   auto op = generic(
       {x.value, divisor.getResult(0)}, {empty(x.shape(), x.element())},
@@ -569,10 +566,10 @@ bool ProgramGenerator::addProduct() {
     double total = x.bound * y.bound * contracted + init.bound;
     if (isa<FloatType>(element) && total > exactLimit(element))
       return false;
-    auto op = decltype(tag)::create(
-        b, loc, TypeRange{init.type()},
-        swap ? ValueRange{y.value, x.value} : ValueRange{x.value, y.value},
-        ValueRange{init.value});
+    auto op = decltype(tag)::create(b, loc, TypeRange{init.type()},
+                                    swap ? ValueRange{y.value, x.value}
+                                         : ValueRange{x.value, y.value},
+                                    ValueRange{init.value});
     add(op->getResult(0), total);
     return true;
   };
@@ -657,19 +654,19 @@ bool ProgramGenerator::addContraction() {
     return false;
   int64_t n = ranges.size();
   bool fused = isFloat && random.chance(15);
-  auto op = generic(
-      {x.value, y.value}, {init.value},
-      {mapOf(n, left), mapOf(n, right), mapOf(n, out)}, isReduction,
-      [&](ValueRange a) -> Values {
-        if (fused)
-          return {math::FmaOp::create(b, loc, a[0], a[1], a[2])};
-        if (isFloat) {
-          Value product = arith::MulFOp::create(b, loc, a[0], a[1]);
-          return {arith::AddFOp::create(b, loc, a[2], product)};
-        }
-        Value product = arith::MulIOp::create(b, loc, a[0], a[1]);
-        return {arith::AddIOp::create(b, loc, product, a[2])};
-      });
+  auto op = generic({x.value, y.value}, {init.value},
+                    {mapOf(n, left), mapOf(n, right), mapOf(n, out)},
+                    isReduction, [&](ValueRange a) -> Values {
+                      if (fused)
+                        return {math::FmaOp::create(b, loc, a[0], a[1], a[2])};
+                      if (isFloat) {
+                        Value product =
+                            arith::MulFOp::create(b, loc, a[0], a[1]);
+                        return {arith::AddFOp::create(b, loc, a[2], product)};
+                      }
+                      Value product = arith::MulIOp::create(b, loc, a[0], a[1]);
+                      return {arith::AddIOp::create(b, loc, product, a[2])};
+                    });
   add(op.getResult(0), total);
   return true;
 }

@@ -2,13 +2,13 @@
 #ifndef CLEAVE_TEST_ORACLE_GENERATORIMPL_H
 #define CLEAVE_TEST_ORACLE_GENERATORIMPL_H
 
-#include "test/oracle/Generator.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "test/oracle/Generator.h"
 
 namespace cleave::oracle {
 
@@ -85,13 +85,12 @@ private:
                  Loops &loops);
   Bounded initFor(llvm::ArrayRef<int64_t> shape, mlir::Type element,
                   double neutral);
-  mlir::linalg::GenericOp generic(llvm::ArrayRef<mlir::Value> ins,
-                                  llvm::ArrayRef<mlir::Value> outs,
-                                  llvm::ArrayRef<mlir::AffineMap> maps,
-                                  llvm::ArrayRef<bool> isReduction,
-                                  llvm::function_ref<llvm::SmallVector<
-                                      mlir::Value>(mlir::ValueRange)>
-                                      body);
+  mlir::linalg::GenericOp
+  generic(llvm::ArrayRef<mlir::Value> ins, llvm::ArrayRef<mlir::Value> outs,
+          llvm::ArrayRef<mlir::AffineMap> maps,
+          llvm::ArrayRef<bool> isReduction,
+          llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)>
+              body);
 
   // GeneratorReduce.cpp
   struct Reducer;

@@ -145,9 +145,8 @@ bool ProgramGenerator::addInsertSlice() {
     return v.element() == into.element() &&
            v.shape() == llvm::ArrayRef<int64_t>(slices.shape);
   });
-  Bounded part = same && random.chance(70)
-                     ? *same
-                     : fresh(slices.shape, into.element());
+  Bounded part =
+      same && random.chance(70) ? *same : fresh(slices.shape, into.element());
   add(tensor::InsertSliceOp::create(b, loc, part.value, into.value,
                                     slices.offsets, slices.sizes,
                                     slices.strides),
@@ -248,18 +247,18 @@ bool ProgramGenerator::addEmbedding() {
   Loops idLoops;
   for (int64_t i = 0; i < ids.rank(); ++i)
     idLoops.push_back(i);
-  auto op = generic(
-      {ids.value}, {empty(shape, table.element())},
-      {mapOf(n, idLoops), b.getMultiDimIdentityMap(n)},
-      llvm::SmallVector<bool>(n, false),
-      [&](ValueRange args) -> llvm::SmallVector<Value> {
-        Value row = apart ? args[0] : toRow(args[0]);
-        llvm::SmallVector<Value> at{
-            arith::IndexCastUIOp::create(b, loc, b.getIndexType(), row)};
-        for (int64_t i = ids.rank(); i < n; ++i)
-          at.push_back(linalg::IndexOp::create(b, loc, i));
-        return {tensor::ExtractOp::create(b, loc, table.value, at)};
-      });
+  auto op =
+      generic({ids.value}, {empty(shape, table.element())},
+              {mapOf(n, idLoops), b.getMultiDimIdentityMap(n)},
+              llvm::SmallVector<bool>(n, false),
+              [&](ValueRange args) -> llvm::SmallVector<Value> {
+                Value row = apart ? args[0] : toRow(args[0]);
+                llvm::SmallVector<Value> at{arith::IndexCastUIOp::create(
+                    b, loc, b.getIndexType(), row)};
+                for (int64_t i = ids.rank(); i < n; ++i)
+                  at.push_back(linalg::IndexOp::create(b, loc, i));
+                return {tensor::ExtractOp::create(b, loc, table.value, at)};
+              });
   add(op.getResult(0), table.bound);
   return true;
 }

@@ -110,8 +110,8 @@ bool ProgramGenerator::addReduce() {
   Reducer reducer = randomReducer(x, terms);
   Bounded init = initFor(outShape, element, reducer.neutral);
   bool isNeutral = std::isinf(init.bound);
-  double bound = boundOf(reducer.bound, isNeutral ? 0 : init.bound,
-                         reducer.adds);
+  double bound =
+      boundOf(reducer.bound, isNeutral ? 0 : init.bound, reducer.adds);
   if (isa<FloatType>(element) && bound > exactLimit(element))
     return false;
   bool inOrder = llvm::is_sorted(outMap.getResults(), [](auto x, auto y) {
@@ -141,9 +141,8 @@ bool ProgramGenerator::addReduce() {
                       Value in = args[0];
                       if (squares)
                         in = arith::MulFOp::create(b, loc, in, in);
-                      return {random.chance(50)
-                                  ? reducer.combine(args[1], in)
-                                  : reducer.combine(in, args[1])};
+                      return {random.chance(50) ? reducer.combine(args[1], in)
+                                                : reducer.combine(in, args[1])};
                     });
   add(op.getResult(0), bound);
   return true;
@@ -161,13 +160,12 @@ bool ProgramGenerator::addMultiReduce() {
   Reducer first = randomReducer(x, terms), second = randomReducer(x, terms);
   Bounded inits[] = {initFor(outShape, x.element(), first.neutral),
                      initFor(outShape, x.element(), second.neutral)};
-  auto op = generic(
-      {x.value}, {inits[0].value, inits[1].value},
-      {b.getMultiDimIdentityMap(x.rank()), outMap, outMap}, isReduction,
-      [&](ValueRange args) -> Values {
-        Value a = first.combine(args[1], args[0]);
-        return {a, second.combine(args[2], args[0])};
-      });
+  auto op = generic({x.value}, {inits[0].value, inits[1].value},
+                    {b.getMultiDimIdentityMap(x.rank()), outMap, outMap},
+                    isReduction, [&](ValueRange args) -> Values {
+                      Value a = first.combine(args[1], args[0]);
+                      return {a, second.combine(args[2], args[0])};
+                    });
   for (unsigned i = 0; i < 2; ++i) {
     const Reducer &reducer = i == 0 ? first : second;
     double init = std::isinf(inits[i].bound) ? 0 : inits[i].bound;
@@ -199,8 +197,9 @@ bool ProgramGenerator::addArgMax() {
   }
   Type element = x.element(), index = b.getI32Type();
   bool isFloat = isa<FloatType>(element);
-  double least = isFloat ? -HUGE_VAL
-                         : -std::ldexp(1.0, element.getIntOrFloatBitWidth() - 1);
+  double least = isFloat
+                     ? -HUGE_VAL
+                     : -std::ldexp(1.0, element.getIntOrFloatBitWidth() - 1);
   Bounded best = filled(outShape, element, least);
   Bounded where = filled(outShape, index, 0);
   AffineMap map = mapOf(n, kept);
@@ -211,12 +210,12 @@ bool ProgramGenerator::addArgMax() {
         Value at = linalg::IndexOp::create(b, loc, dim);
         at = arith::IndexCastOp::create(b, loc, index, at);
         Value larger =
-            isFloat ? Value(arith::CmpFOp::create(
-                          b, loc, arith::CmpFPredicate::OGT, args[0], args[1]))
-                    : Value(arith::CmpIOp::create(
-                          b, loc, arith::CmpIPredicate::sgt, args[0], args[1]));
-        Value value =
-            arith::SelectOp::create(b, loc, larger, args[0], args[1]);
+            isFloat
+                ? Value(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                              args[0], args[1]))
+                : Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                              args[0], args[1]));
+        Value value = arith::SelectOp::create(b, loc, larger, args[0], args[1]);
         return {value, arith::SelectOp::create(b, loc, larger, at, args[2])};
       });
   add(op.getResult(0), x.bound);
@@ -242,8 +241,8 @@ bool ProgramGenerator::addOrdered() {
       isReduction, [&](ValueRange args) -> Values {
         if (isFloat)
           return {arith::SubFOp::create(b, loc, args[0], args[1])};
-        Value scaled = arith::MulIOp::create(b, loc, args[1],
-                                             scalar(x.element(), 3));
+        Value scaled =
+            arith::MulIOp::create(b, loc, args[1], scalar(x.element(), 3));
         return {arith::AddIOp::create(b, loc, scaled, args[0])};
       });
   add(op.getResult(0), bound);
@@ -268,8 +267,8 @@ bool ProgramGenerator::addWindow() {
   x = tame(x, std::fmin(x.bound, exactLimit(element) / 16 / width));
   if (!x.value)
     return false;
-  Bounded window = weighted ? fresh({width}, element)
-                            : Bounded{empty({width}, element), 1};
+  Bounded window =
+      weighted ? fresh({width}, element) : Bounded{empty({width}, element), 1};
   window = weighted ? tame(window, 4) : window;
   llvm::SmallVector<AffineExpr> exprs;
   for (int64_t i = 0; i < n; ++i)
@@ -280,22 +279,22 @@ bool ProgramGenerator::addWindow() {
   llvm::SmallVector<bool> isReduction(n, false);
   isReduction.push_back(true);
   Bounded init = filled(outShape, element, weighted ? 0 : -3);
-  double bound = weighted ? x.bound * window.bound * width
-                          : std::fmax(x.bound, 3);
-  auto op = generic(
-      {x.value, window.value}, {init.value}, {in, mapOf(n + 1, {n}), out},
-      isReduction, [&](ValueRange a) -> Values {
-        if (!isFloat) {
-          if (!weighted)
-            return {arith::MaxSIOp::create(b, loc, a[2], a[0])};
-          Value term = arith::MulIOp::create(b, loc, a[0], a[1]);
-          return {arith::AddIOp::create(b, loc, a[2], term)};
-        }
-        if (!weighted)
-          return {arith::MaximumFOp::create(b, loc, a[2], a[0])};
-        Value term = arith::MulFOp::create(b, loc, a[0], a[1]);
-        return {arith::AddFOp::create(b, loc, a[2], term)};
-      });
+  double bound =
+      weighted ? x.bound * window.bound * width : std::fmax(x.bound, 3);
+  auto op = generic({x.value, window.value}, {init.value},
+                    {in, mapOf(n + 1, {n}), out}, isReduction,
+                    [&](ValueRange a) -> Values {
+                      if (!isFloat) {
+                        if (!weighted)
+                          return {arith::MaxSIOp::create(b, loc, a[2], a[0])};
+                        Value term = arith::MulIOp::create(b, loc, a[0], a[1]);
+                        return {arith::AddIOp::create(b, loc, a[2], term)};
+                      }
+                      if (!weighted)
+                        return {arith::MaximumFOp::create(b, loc, a[2], a[0])};
+                      Value term = arith::MulFOp::create(b, loc, a[0], a[1]);
+                      return {arith::AddFOp::create(b, loc, a[2], term)};
+                    });
   add(op.getResult(0), bound);
   return true;
 }
@@ -312,8 +311,7 @@ bool ProgramGenerator::addScatterAdd() {
   int64_t rows = random.between(2, 7), n = x.rank() + 1; // loops: b, rest, v
   Shape outShape(x.shape());
   outShape[0] = rows;
-  if (!fits(outShape) ||
-      rows * numElements(x.shape()) > options.maxPoints)
+  if (!fits(outShape) || rows * numElements(x.shape()) > options.maxPoints)
     return false;
   double bound = x.bound * x.shape()[0];
   if (bound > exactLimit(element))
@@ -334,10 +332,10 @@ bool ProgramGenerator::addScatterAdd() {
         Value id = arith::RemUIOp::create(b, loc, a[1], scalar(i32, rows));
         Value row = linalg::IndexOp::create(b, loc, n - 1);
         row = arith::IndexCastOp::create(b, loc, i32, row);
-        Value same = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                           id, row);
-        Value term = arith::SelectOp::create(b, loc, same, a[0],
-                                             scalar(element, 0));
+        Value same =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, id, row);
+        Value term =
+            arith::SelectOp::create(b, loc, same, a[0], scalar(element, 0));
         if (isa<FloatType>(element))
           return {arith::AddFOp::create(b, loc, a[2], term)};
         return {arith::AddIOp::create(b, loc, a[2], term)};
@@ -383,18 +381,16 @@ bool ProgramGenerator::addNorm() {
   Bounded zero = filled(outShape, element, 0);
   auto sum = generic({x.value}, {zero.value}, {identity, map}, isReduction,
                      [&](ValueRange a) -> Values {
-                       Value square =
-                           arith::MulFOp::create(b, loc, a[0], a[0]);
+                       Value square = arith::MulFOp::create(b, loc, a[0], a[0]);
                        return {arith::AddFOp::create(b, loc, a[1], square)};
                      });
   auto scaled = generic(
       {x.value, sum.getResult(0)}, {empty(x.shape(), element)},
       {identity, map, identity}, llvm::SmallVector<bool>(n, false),
       [&](ValueRange a) -> Values {
-        Value mean = arith::MulFOp::create(b, loc, a[1],
-                                           scalar(element, 1 / terms));
-        Value shifted =
-            arith::AddFOp::create(b, loc, mean, scalar(element, 1));
+        Value mean =
+            arith::MulFOp::create(b, loc, a[1], scalar(element, 1 / terms));
+        Value shifted = arith::AddFOp::create(b, loc, mean, scalar(element, 1));
         Value factor = math::RsqrtOp::create(b, loc, shifted);
         return {arith::MulFOp::create(b, loc, a[0], factor)};
       });

@@ -110,7 +110,7 @@ Sharding ShardingGenerator::randomSharding(int64_t rank,
     // (1)2 and then (2)2 is the same as (1)4: that is how it is written.
     dim.axes = mergeAxes(dim.axes);
     dim.open = random.chance(50);
-    if (priorities && random.chance(50))
+    if (priorities && (dim.open || !dim.axes.empty()) && random.chance(50))
       dim.priority = random.below(3);
   }
   result.replicated = normalizeAxisSet(result.replicated);
@@ -128,17 +128,26 @@ void ShardingGenerator::addEdges(func::FuncOp function, unsigned percent) {
                              randomAttr(function.getResultTypes()[i]));
 }
 
-/// All partial over the same axes, so that sums of them stay partial.
+/// All partial over the same axes, so that sums of them stay partial. The
+/// operands are constrained to be cut along the contracted dim.
 void ShardingGenerator::addPartials(ArrayRef<Operation *> sums) {
   AxisList axes = randomAxes();
   if (axes.empty())
     return;
   AxisList partial{axes.front()};
   for (Operation *op : sums) {
-    Sharding sharding =
-        Sharding::whole(cast<RankedTensorType>(op->getResult(0).getType())
-                            .getRank(),
-                        random.chance(50));
+    b.setInsertionPoint(op);
+    for (unsigned i = 0; i < 2; ++i) {
+      Sharding cut = Sharding::whole(2, false);
+      cut.dims[1 - i].axes = partial;
+      Value operand = op->getOperand(i);
+      op->setOperand(
+          i, ConstraintOp::create(b, loc, operand.getType(), operand,
+                                  toShardingAttr(b.getContext(), mesh, cut)));
+    }
+    Sharding sharding = Sharding::whole(
+        cast<RankedTensorType>(op->getResult(0).getType()).getRank(),
+        random.chance(50));
     sharding.partial = partial;
     op->setAttr(kShardingAttr, toShardingAttr(b.getContext(), mesh, sharding));
   }
@@ -179,7 +188,7 @@ void ShardingGenerator::addToOps(func::FuncOp function) {
                                   randomAttr(value.getType()));
     else
       hint = BarrierOp::create(b, loc, value.getType(), value,
-                               static_cast<Direction>(random.below(4)));
+                               static_cast<BarrierDirection>(random.below(4)));
     value.replaceAllUsesExcept(hint->getResult(0), hint);
   }
 }
@@ -197,8 +206,9 @@ void ShardingGenerator::addGroups(func::FuncOp function) {
     return;
   Value first = random.pick(values);
   llvm::erase_if(values, [&](Value value) {
-    return value == first || cast<RankedTensorType>(value.getType()).getShape() !=
-                                 cast<RankedTensorType>(first.getType()).getShape();
+    return value == first ||
+           cast<RankedTensorType>(value.getType()).getShape() !=
+               cast<RankedTensorType>(first.getType()).getShape();
   });
   if (values.empty())
     return;

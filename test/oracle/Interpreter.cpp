@@ -5,9 +5,9 @@
 // not find its group and is an error.
 //===----------------------------------------------------------------------===//
 #include "dialects/cleave/Cleave.h"
-#include "test/oracle/InterpreterImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "test/oracle/InterpreterImpl.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

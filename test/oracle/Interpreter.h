@@ -12,11 +12,11 @@
 #ifndef CLEAVE_TEST_ORACLE_INTERPRETER_H
 #define CLEAVE_TEST_ORACLE_INTERPRETER_H
 
-#include "test/oracle/Body.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "test/oracle/Body.h"
 #include <map>
 #include <memory>
 
@@ -40,8 +40,8 @@ public:
   llvm::Expected<std::vector<Tensor>>
   runPartitioned(llvm::StringRef function, llvm::ArrayRef<Tensor> inputs);
   /// The partitioned program, on blocks.
-  llvm::Expected<std::vector<Blocks>>
-  runBlocks(llvm::StringRef function, llvm::ArrayRef<Blocks> inputs);
+  llvm::Expected<std::vector<Blocks>> runBlocks(llvm::StringRef function,
+                                                llvm::ArrayRef<Blocks> inputs);
 
 private:
   struct Cell {

@@ -135,8 +135,7 @@ llvm::Error Interpreter::runLinalgOnRank(linalg::LinalgOp op, LinalgPlan &plan,
       tensor = &outs.emplace_back(*tensor);
     operands.tensors.push_back(tensor);
     operands.scalars.push_back(cell.scalar);
-    operands.offsets.push_back(
-        plan.accesses[operand.getOperandNumber()].base);
+    operands.offsets.push_back(plan.accesses[operand.getOperandNumber()].base);
   }
   const Body &body = *plan.body;
   std::vector<Scalar> slots = body.makeSlots();
@@ -171,8 +170,8 @@ llvm::Error Interpreter::runLinalgOnRank(linalg::LinalgOp op, LinalgPlan &plan,
 }
 
 /// Softmax of `count` elements `stride` apart, each step rounded.
-static void softmaxLine(Kind kind, const Scalar *in, Scalar *out,
-                        int64_t count, int64_t stride) {
+static void softmaxLine(Kind kind, const Scalar *in, Scalar *out, int64_t count,
+                        int64_t stride) {
   double largest = -HUGE_VAL, sum = 0;
   for (int64_t i = 0; i < count; ++i) {
     double x = in[i * stride].f;

@@ -26,9 +26,13 @@ static std::vector<std::string> tokenize(llvm::StringRef text) {
 }
 
 static std::string otherNumber(Random &random, llvm::StringRef number) {
-  static const char *const extremes[] = {
-      "0", "1", "2", "7", "4294967296", "9223372036854775807",
-      "99999999999999999999"};
+  static const char *const extremes[] = {"0",
+                                         "1",
+                                         "2",
+                                         "7",
+                                         "4294967296",
+                                         "9223372036854775807",
+                                         "99999999999999999999"};
   int64_t value;
   if (random.chance(50) || number.getAsInteger(10, value))
     return random.pick(extremes);
@@ -37,12 +41,34 @@ static std::string otherNumber(Random &random, llvm::StringRef number) {
 
 static std::string otherWord(Random &random,
                              const std::vector<std::string> &tokens) {
-  static const char *const words[] = {
-      "?",      "*",        "-1",       "i1",       "f32",      "bf16",
-      "index",  "tensor",   "sum",      "partial",  "@m",       "@x",
-      "\"a\"",  "\"z\"",    "{}",       "[]",       "true",     "none",
-      "affine_map<(d0) -> (d0)>",       "\"a\":(1)2", "p1",     "memref",
-      "reduction", "parallel", "vector", "tuple<f32>", "NaN",    "replicated"};
+  static const char *const words[] = {"?",
+                                      "*",
+                                      "-1",
+                                      "i1",
+                                      "f32",
+                                      "bf16",
+                                      "index",
+                                      "tensor",
+                                      "sum",
+                                      "partial",
+                                      "@m",
+                                      "@x",
+                                      "\"a\"",
+                                      "\"z\"",
+                                      "{}",
+                                      "[]",
+                                      "true",
+                                      "none",
+                                      "affine_map<(d0) -> (d0)>",
+                                      "\"a\":(1)2",
+                                      "p1",
+                                      "memref",
+                                      "reduction",
+                                      "parallel",
+                                      "vector",
+                                      "tuple<f32>",
+                                      "NaN",
+                                      "replicated"};
   if (random.chance(50))
     return random.pick(words);
   return tokens[random.below(tokens.size())];

@@ -1,10 +1,10 @@
 //===- Naive.cpp - The simplest correct partitioner -----------------------===//
 #include "dialects/comm/Comm.h"
-#include "test/oracle/Case.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "test/oracle/Case.h"
 
 using namespace mlir;
 
@@ -61,8 +61,8 @@ Value Naive::cut(Location loc, Value value, const Sharding &sharding) {
     shape.push_back(blockSize(size, dim) * dim.numShards());
     high.push_back(b.getIndexAttr(shape.back() - size));
   }
-  Value zero = arith::ConstantOp::create(b, loc,
-                                         b.getZeroAttr(type.getElementType()));
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
   value = tensor::PadOp::create(
       b, loc, RankedTensorType::get(shape, type.getElementType()), value, low,
       high, zero);

@@ -187,8 +187,7 @@ static Scalar toInt(double value, double low, double high) {
 }
 
 /// Straight to the narrow type, for an integer may have more than 53 bits.
-template <typename Integer>
-static Scalar toFloat(Kind out, Integer value) {
+template <typename Integer> static Scalar toFloat(Kind out, Integer value) {
   return ofFloat(out.cls == Kind::F32 ? static_cast<float>(value)
                                       : static_cast<double>(value));
 }
@@ -215,8 +214,7 @@ static double floatOfBits(Kind kind, uint64_t bits) {
 }
 
 static Scalar bitcast(const ScalarOp &op, Scalar value) {
-  uint64_t bits =
-      op.in.isFloat() ? floatBits(op.in, value.f) : zext(op, value);
+  uint64_t bits = op.in.isFloat() ? floatBits(op.in, value.f) : zext(op, value);
   if (op.out.isFloat())
     return ofFloat(floatOfBits(op.out, bits));
   return ofInt(static_cast<int64_t>(bits));
@@ -242,16 +240,15 @@ static void addInteger(Table &table) {
   table["arith.divsi"] = divideSigned;
   table["arith.remsi"] = remainderSigned;
   table["arith.divui"] = divideUnsigned;
-  table["arith.remui"] = OP(canDivide(op, a, false, error)
-                                ? ofInt(zext(op, a[0]) % zext(op, a[1]))
-                                : ofInt(kOpen));
+  table["arith.remui"] =
+      OP(canDivide(op, a, false, error) ? ofInt(zext(op, a[0]) % zext(op, a[1]))
+                                        : ofInt(kOpen));
   table["arith.ceildivsi"] = OP(divideRounded(op, a, true, error));
   table["arith.floordivsi"] = OP(divideRounded(op, a, false, error));
-  table["arith.ceildivui"] =
-      OP(!canDivide(op, a, false, error) ? ofInt(kOpen)
-         : zext(op, a[0]) == 0
-             ? ofInt(0)
-             : ofInt((zext(op, a[0]) - 1) / zext(op, a[1]) + 1));
+  table["arith.ceildivui"] = OP(
+      !canDivide(op, a, false, error) ? ofInt(kOpen)
+      : zext(op, a[0]) == 0 ? ofInt(0)
+                            : ofInt((zext(op, a[0]) - 1) / zext(op, a[1]) + 1));
   table["arith.andi"] = OP(ofInt(a[0].i & a[1].i));
   table["arith.ori"] = OP(ofInt(a[0].i | a[1].i));
   table["arith.xori"] = OP(ofInt(a[0].i ^ a[1].i));
@@ -267,10 +264,10 @@ static void addInteger(Table &table) {
       OP(ofInt(a[0].i < 0 ? int64_t(-uint64_t(a[0].i)) : a[0].i));
   table["math.ipowi"] = OP(power(a));
   table["math.ctpop"] = OP(ofInt(std::popcount(zext(op, a[0]))));
-  table["math.ctlz"] = OP(
-      ofInt(std::countl_zero(zext(op, a[0])) - (64 - int(op.in.bits))));
-  table["math.cttz"] = OP(
-      ofInt(std::min<int>(std::countr_zero(zext(op, a[0])), op.in.bits)));
+  table["math.ctlz"] =
+      OP(ofInt(std::countl_zero(zext(op, a[0])) - (64 - int(op.in.bits))));
+  table["math.cttz"] =
+      OP(ofInt(std::min<int>(std::countr_zero(zext(op, a[0])), op.in.bits)));
 }
 
 static void addFloat(Table &table) {
@@ -323,16 +320,14 @@ static void addFloat(Table &table) {
   table["math.powf"] = OP(ofFloat(std::pow(a[0].f, a[1].f)));
   table["math.fpowi"] = OP(ofFloat(std::pow(a[0].f, double(a[1].i))));
   table["math.copysign"] = OP(ofFloat(std::copysign(a[0].f, a[1].f)));
-  table["math.clampf"] =
-      OP(ofFloat(minimum(maximum(a[0].f, a[1].f), a[2].f)));
+  table["math.clampf"] = OP(ofFloat(minimum(maximum(a[0].f, a[1].f), a[2].f)));
   table["math.isnan"] = OP(ofInt(std::isnan(a[0].f) ? -1 : 0));
   table["math.isinf"] = OP(ofInt(std::isinf(a[0].f) ? -1 : 0));
   table["math.isfinite"] = OP(ofInt(std::isfinite(a[0].f) ? -1 : 0));
 }
 
 static void addCasts(Table &table) {
-  for (const char *same :
-       {"arith.extsi", "arith.trunci", "arith.index_cast"})
+  for (const char *same : {"arith.extsi", "arith.trunci", "arith.index_cast"})
     table[same] = OP(a[0]);
   for (const char *same : {"arith.extf", "arith.truncf"})
     table[same] = OP(a[0]);

@@ -2,8 +2,8 @@
 #ifndef CLEAVE_TEST_ORACLE_SCALAROPS_H
 #define CLEAVE_TEST_ORACLE_SCALAROPS_H
 
-#include "test/oracle/Scalar.h"
 #include "mlir/IR/Operation.h"
+#include "test/oracle/Scalar.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace cleave::oracle {

@@ -31,9 +31,10 @@ Tensor tensorOf(Kind kind, llvm::ArrayRef<int64_t> shape,
   Tensor result(kind, shape);
   assert(numbers.size() == result.data.size() && "as many numbers as elements");
   for (auto [element, number] : llvm::zip(result.data, numbers))
-    element = kind.isFloat()
-                  ? Scalar::ofFloat(roundTo(kind, number))
-                  : Scalar::ofInt(wrap(static_cast<int64_t>(number), kind.bits));
+    element =
+        kind.isFloat()
+            ? Scalar::ofFloat(roundTo(kind, number))
+            : Scalar::ofInt(wrap(static_cast<int64_t>(number), kind.bits));
   return result;
 }
 

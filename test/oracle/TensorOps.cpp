@@ -1,6 +1,6 @@
 //===- TensorOps.cpp - Ops that move elements -----------------------------===//
-#include "test/oracle/InterpreterImpl.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "test/oracle/InterpreterImpl.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -98,9 +98,10 @@ static bool gatherElements(tensor::GatherOp op, const Tensor &source,
   return true;
 }
 
-llvm::Error Interpreter::runBodyPerElement(
-    Operation *op, Block &block, Tensor &result, int rank, Frame &frame,
-    llvm::function_ref<bool(const Shape &)> where) {
+llvm::Error
+Interpreter::runBodyPerElement(Operation *op, Block &block, Tensor &result,
+                               int rank, Frame &frame,
+                               llvm::function_ref<bool(const Shape &)> where) {
   auto body = bodyOf(op, &block);
   if (!body)
     return body.takeError();
@@ -136,9 +137,12 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
     auto type = cast<RankedTensorType>(out.getType());
     return Tensor(*Kind::of(type.getElementType()), type.getShape());
   };
-  auto outOfBounds = [&]() -> llvm::Error { return failAt(op, "goes out of bounds"); };
+  auto outOfBounds = [&]() -> llvm::Error {
+    return failAt(op, "goes out of bounds");
+  };
   return llvm::TypeSwitch<Operation *, llvm::Error>(op)
-      .Case([&](tensor::EmptyOp) { return define(poisonTensor(out.getType())); })
+      .Case(
+          [&](tensor::EmptyOp) { return define(poisonTensor(out.getType())); })
       .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
           [&](auto reshape) {
             return define(reshaped(
@@ -150,9 +154,10 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
                       indicesIn(slice.getMixedSizes(), rank, frame),
                       indicesIn(slice.getMixedStrides(), rank, frame)};
         Tensor result = emptyOut();
-        bool inside = window.forEach(source.shape, [&](int64_t from, int64_t to) {
-          result.data[to] = source.data[from];
-        });
+        bool inside =
+            window.forEach(source.shape, [&](int64_t from, int64_t to) {
+              result.data[to] = source.data[from];
+            });
         return inside ? define(std::move(result)) : outOfBounds();
       })
       .Case([&](tensor::InsertSliceOp slice) -> llvm::Error {
@@ -161,9 +166,10 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
                       indicesIn(slice.getMixedSizes(), rank, frame),
                       indicesIn(slice.getMixedStrides(), rank, frame)};
         Tensor result = tensorIn(slice.getDest(), rank, frame);
-        bool inside = window.forEach(result.shape, [&](int64_t to, int64_t from) {
-          result.data[to] = source.data[from];
-        });
+        bool inside =
+            window.forEach(result.shape, [&](int64_t to, int64_t from) {
+              result.data[to] = source.data[from];
+            });
         return inside ? define(std::move(result)) : outOfBounds();
       })
       .Case([&](tensor::ConcatOp join) -> llvm::Error {
@@ -199,17 +205,17 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
       })
       .Case([&](tensor::GenerateOp generate) -> llvm::Error {
         Tensor result = emptyOut();
-        if (llvm::Error error = runBodyPerElement(
-                op, generate.getBody().front(), result, rank, frame,
-                [](const Shape &) { return true; }))
+        if (llvm::Error error =
+                runBodyPerElement(op, generate.getBody().front(), result, rank,
+                                  frame, [](const Shape &) { return true; }))
           return error;
         return define(std::move(result));
       })
       .Case([&](tensor::GatherOp gather) -> llvm::Error {
         Tensor result = emptyOut();
-        bool inside = gatherElements(
-            gather, tensorIn(gather.getSource(), rank, frame),
-            tensorIn(gather.getIndices(), rank, frame), result);
+        bool inside =
+            gatherElements(gather, tensorIn(gather.getSource(), rank, frame),
+                           tensorIn(gather.getIndices(), rank, frame), result);
         return inside ? define(std::move(result)) : outOfBounds();
       })
       .Case([&](tensor::SplatOp splat) -> llvm::Error {
@@ -225,8 +231,8 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
       })
       .Case([&](tensor::InsertOp insert) -> llvm::Error {
         Tensor result = tensorIn(insert.getDest(), rank, frame);
-        Shape at = indicesIn(getAsOpFoldResult(insert.getIndices()), rank,
-                             frame);
+        Shape at =
+            indicesIn(getAsOpFoldResult(insert.getIndices()), rank, frame);
         int64_t element = elementOf(result.shape, at);
         if (element < 0)
           return outOfBounds();
@@ -235,8 +241,8 @@ llvm::Error Interpreter::runTensorOnRank(Operation *op, int rank, Frame &frame,
       })
       .Case([&](tensor::ExtractOp extract) -> llvm::Error {
         const Tensor &source = tensorIn(extract.getTensor(), rank, frame);
-        Shape at = indicesIn(getAsOpFoldResult(extract.getIndices()), rank,
-                             frame);
+        Shape at =
+            indicesIn(getAsOpFoldResult(extract.getIndices()), rank, frame);
         int64_t element = elementOf(source.shape, at);
         if (element < 0)
           return outOfBounds();

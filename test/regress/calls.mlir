@@ -1,5 +1,5 @@
 // One private function, called with two different cuts.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

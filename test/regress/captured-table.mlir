@@ -1,7 +1,7 @@
 // A table that a body reads by tensor.extract is an operand like any other,
 // though it is none of the op's: looked up with its rows cut and without an
 // annotation.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

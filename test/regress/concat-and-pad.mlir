@@ -1,5 +1,5 @@
 // A join and a pad along a dim that is cut.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,5 +1,5 @@
 // Two operands of an element-wise op are cut differently; one of them moves.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=2]>

@@ -1,5 +1,5 @@
 // An argument is used through a constraint and directly, by one op.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

@@ -1,5 +1,5 @@
 // One constraint has many users, some of which want another sharding.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

@@ -1,6 +1,6 @@
 // A convolution whose image is cut by rows: neighbours exchange rows, or the
 // dim is gathered; both are right.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

@@ -1,5 +1,5 @@
 // Dims of size 0 and 1, cut over more ranks than they have indices.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=3]>

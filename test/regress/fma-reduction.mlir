@@ -1,6 +1,6 @@
 // A combiner written with fma adds a product: a sum like any other, or, if the
 // kind is not read, a dim that is kept whole.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,5 +1,5 @@
 // From both dims cut to whole: both axes are gathered, not the first alone.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

@@ -1,5 +1,5 @@
 // A dim cut over two axes becomes whole.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

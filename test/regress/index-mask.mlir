@@ -1,7 +1,7 @@
 // A body that asks for its index must get the global one: a row mask made of
 // linalg.index, cut over 4 ranks by rows. The ranks after the first see rows 8
 // to 31, not 0 to 7 again.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

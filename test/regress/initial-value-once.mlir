@@ -1,5 +1,5 @@
 // What a product adds to counts once, not once per rank.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,5 +1,5 @@
 // A loop carries a value whose cut follows from inside.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

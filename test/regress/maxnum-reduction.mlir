@@ -1,6 +1,6 @@
 // The combiner says the kind: maxnumf over a dim that is cut is a maximum that
 // skips NaN, on the ranks' results too.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

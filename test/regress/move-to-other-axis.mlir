@@ -1,5 +1,5 @@
 // The cut of one dim moves from one axis to another.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

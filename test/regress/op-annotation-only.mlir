@@ -1,6 +1,6 @@
 // The only annotation is the attribute of an op; its operand and its user
 // follow.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

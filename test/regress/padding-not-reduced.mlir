@@ -1,6 +1,6 @@
 // A maximum over a dim of 10 cut into blocks of 3 does not see the padding of
 // the last one, though every element is negative.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,7 +1,7 @@
 // A partial sum declared into an op that is not linear is refused: the absolute
 // value of a sum is not the sum of absolute values.
-// REQUIRES: driver
-// RUN: not cleave check %s 2>&1 | FileCheck %s
+// REQUIRES: plan
+// RUN: not cleave plan %s 2>&1 | FileCheck %s
 // CHECK: error:{{.*}}partial
 
 cleave.mesh @m = <["a"=2]>

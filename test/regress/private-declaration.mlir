@@ -1,6 +1,6 @@
 // A private function that is only declared, and that nobody calls, is no reason
 // to refuse a model.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

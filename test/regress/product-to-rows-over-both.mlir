@@ -1,6 +1,6 @@
 // A contraction over 'tp' whose result is wanted with its rows over both axes:
 // a reduce-scatter, not an all-reduce and a slice, and no weight is gathered.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["dp"=2, "tp"=4]>

@@ -1,6 +1,6 @@
 // Two axes of one dim change their order: blocks move between ranks, and none
 // of them grows.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

@@ -1,5 +1,5 @@
 // Heads out of a cut dim and back: expand and collapse keep the cut.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

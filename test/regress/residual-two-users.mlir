@@ -1,5 +1,5 @@
 // A result with two users, one of which is a residual add.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["dp"=2, "tp"=2]>

@@ -1,5 +1,5 @@
 // 30 rows over 4 ranks are 8 + 8 + 8 + 6; none is dropped.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

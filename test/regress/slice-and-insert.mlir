@@ -1,6 +1,6 @@
 // A slice and an insertion (a cache update) along a dim that is cut, at places
 // that are no boundary of blocks.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,5 +1,5 @@
 // From whole to both dims cut: both are sliced, and nothing is sent.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

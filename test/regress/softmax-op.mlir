@@ -1,5 +1,5 @@
 // linalg.softmax, which has no indexing maps, along a dim that is cut.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

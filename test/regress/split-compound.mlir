@@ -1,6 +1,6 @@
 // One dim cut over both axes becomes two dims cut over one each, in the other
 // order.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

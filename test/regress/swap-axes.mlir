@@ -1,6 +1,6 @@
 // The axes of two dims change places. One all-to-all cannot do it; the blocks
 // have other shapes before and after.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=4]>

@@ -1,6 +1,6 @@
 // 10 elements over 4 ranks, blocks of 3: computed on, sliced from whole, and
 // gathered, without a lost or a made-up element.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,6 +1,6 @@
 // One op with 20 operands, cut in six different ways: decided at once, not by
 // trying all combinations.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2, "b"=2]>

@@ -1,10 +1,10 @@
 // Values on two meshes do not meet in one op without a word: the mesh of a
 // model is one.
-// REQUIRES: driver
-// RUN: not cleave check %s 2>&1 | FileCheck %s
-// CHECK: error:{{.*}}'m'{{.*}}'n'
+// RUN: cleave-opt %s --cleave-check-model -verify-diagnostics
 
+// expected-note@+1 {{the other mesh}}
 cleave.mesh @m = <["a"=2]>
+// expected-error@+1 {{'cleave.mesh' op 'n' is used beside mesh 'm'; one model is cut over one mesh: name its axes in one place}}
 cleave.mesh @n = <["b"=4]>
 
 func.func @forward(%x: tensor<8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}]>},

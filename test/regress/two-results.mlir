@@ -1,6 +1,6 @@
 // Two reductions in one op, a sum and a maximum, over a dim that is cut: each
 // result has its own kind.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

@@ -1,6 +1,6 @@
 // A combiner that is no known kind, acc = value - acc, keeps its order: the dim
 // stays whole, whatever the annotation of the operand.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=4]>

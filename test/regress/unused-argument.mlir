@@ -1,5 +1,5 @@
 // An argument that nobody uses is accepted, cut or not.
-// REQUIRES: driver
+// REQUIRES: run
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>

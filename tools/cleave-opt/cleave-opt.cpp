@@ -1,6 +1,6 @@
 //===- cleave-opt.cpp - Any pass, for tests -------------------------------===//
-#include "passes/Registration.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/Registration.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;

@@ -2,7 +2,6 @@
 // The path that takes every kernel: one-shot bufferization of the function,
 // linalg to loops, temporaries on the stack or in the scratch argument.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Internal.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -13,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "passes/lower/kernels/Internal.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -87,8 +87,8 @@ void cleave::kernels::passByBuffer(func::FuncOp kernel) {
         /*writable=*/true);
   }
   ret.getOperandsMutable().clear();
-  kernel.setType(FunctionType::get(kernel.getContext(),
-                                   body.getArgumentTypes(), {}));
+  kernel.setType(
+      FunctionType::get(kernel.getContext(), body.getArgumentTypes(), {}));
   // Attributes of arguments were read before; LLVM would not know them.
   kernel.setAllArgAttrs(SmallVector<DictionaryAttr>(
       kernel.getNumArguments(), DictionaryAttr::get(kernel.getContext())));
@@ -161,9 +161,9 @@ FailureOr<int64_t> cleave::kernels::placeTemporaries(func::FuncOp kernel) {
     if (!type.hasStaticShape())
       return alloc.emitOpError("allocates a buffer of a size only known when "
                                "it runs; kernels have static shapes");
-    int64_t bytes = type.getNumElements() *
-                    llvm::divideCeil(layout.getTypeSizeInBits(
-                                         type.getElementType()), 8);
+    int64_t bytes =
+        type.getNumElements() *
+        llvm::divideCeil(layout.getTypeSizeInBits(type.getElementType()), 8);
     bytes = llvm::alignTo(bytes, kBufferAlignment);
     if (onStack + bytes > kStackBytes) {
       large.push_back({alloc, inScratch});

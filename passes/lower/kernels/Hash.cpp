@@ -2,9 +2,9 @@
 // Values are numbered in the order they are defined, so names do not matter.
 // Two kernels of one hash are the same text up to names, and share one object.
 //===----------------------------------------------------------------------===//
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/lower/kernels/Internal.h"
 #include "passes/lower/kernels/Kernels.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/BLAKE3.h"
 
@@ -54,8 +54,7 @@ public:
 
 private:
   void define(Value value) { values.try_emplace(value, values.size()); }
-  template <typename T>
-  void print(T object) {
+  template <typename T> void print(T object) {
     std::string buffer;
     llvm::raw_string_ostream stream(buffer);
     stream << object;

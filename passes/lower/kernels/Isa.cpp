@@ -46,8 +46,8 @@ bool cleave::kernels::hostHas(const CpuIsa &isa) {
                         [&](llvm::StringRef n) { return features.lookup(n); });
   };
   bool avx2 = has({"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"});
-  bool avx512 = avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl",
-                             "avx512cd"});
+  bool avx512 =
+      avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"});
   switch (isa.level) {
   case IsaLevel::avx2:
     return avx2;

@@ -126,12 +126,12 @@ struct PackPlan {
 
 /// The layout that the kernel would like argument `operand` in, or nothing
 /// where it reads the plain tensor as fast.
-std::optional<PackPlan> planPacking(mlir::func::FuncOp kernel,
-                                    unsigned operand, const CpuIsa &isa);
+std::optional<PackPlan> planPacking(mlir::func::FuncOp kernel, unsigned operand,
+                                    const CpuIsa &isa);
 
 /// Appends to `module` a kernel `name` that packs: (plain, packed) -> packed.
-mlir::func::FuncOp buildPackKernel(mlir::ModuleOp module,
-                                   const PackPlan &plan, llvm::StringRef name);
+mlir::func::FuncOp buildPackKernel(mlir::ModuleOp module, const PackPlan &plan,
+                                   llvm::StringRef name);
 
 /// Changes the type of the argument to `plan.packed`. Do it for every call of
 /// the kernel, and hash the kernel afterwards.

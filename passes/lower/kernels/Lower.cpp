@@ -1,6 +1,4 @@
 //===- Lower.cpp - One kernel from tensors to the LLVM dialect ------------===//
-#include "passes/lower/kernels/Internal.h"
-#include "passes/lower/kernels/Product.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -27,6 +25,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/lower/kernels/Internal.h"
+#include "passes/lower/kernels/Product.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -138,8 +138,8 @@ static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
     return failure();
   expandCopies(kernel);
   materialisePackedViews(kernel, isa);
-  if (failed(emitProducts(kernel, isa)) ||
-      failed(emitRowNests(kernel, isa)) || failed(lowerToLoops(kernel)))
+  if (failed(emitProducts(kernel, isa)) || failed(emitRowNests(kernel, isa)) ||
+      failed(lowerToLoops(kernel)))
     return failure();
   FailureOr<int64_t> scratch = placeTemporaries(kernel);
   if (failed(scratch))
@@ -193,8 +193,7 @@ static void annotateArguments(ModuleOp module) {
                      b.getI64IntegerAttr(kBufferAlignment));
 }
 
-static FailureOr<KernelInfo> lowerIsolated(ModuleOp module,
-                                           const CpuIsa &isa) {
+static FailureOr<KernelInfo> lowerIsolated(ModuleOp module, const CpuIsa &isa) {
   func::FuncOp kernel = theKernel(module);
   if (failed(checkContract(kernel)))
     return failure();
@@ -236,9 +235,9 @@ FailureOr<KernelInfo> cleave::kernels::lowerKernel(func::FuncOp kernel,
   return info;
 }
 
-FailureOr<CompiledKernel>
-cleave::kernels::compileKernel(func::FuncOp kernel, StringRef symbol,
-                               const CpuIsa &isa) {
+FailureOr<CompiledKernel> cleave::kernels::compileKernel(func::FuncOp kernel,
+                                                         StringRef symbol,
+                                                         const CpuIsa &isa) {
   OwningOpRef<ModuleOp> alone = isolate(kernel);
   func::FuncOp copy = theKernel(*alone);
   copy.setSymName(symbol);

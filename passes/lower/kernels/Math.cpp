@@ -1,13 +1,13 @@
 //===- Math.cpp - Math without calls --------------------------------------===//
-#include "passes/lower/kernels/Internal.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/lower/kernels/Internal.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -73,11 +73,11 @@ LogicalResult cleave::kernels::expandMath(func::FuncOp kernel,
   {
     RewritePatternSet patterns(context);
     populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
-    math::populateExpansionPatterns(
-        patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2",
-                   "powf", "fpowi"});
-    populateMathPolynomialApproximationPatterns(
-        patterns, [](StringRef) { return true; });
+    math::populateExpansionPatterns(patterns,
+                                    {"sinh", "cosh", "tan", "asinh", "acosh",
+                                     "atanh", "exp2", "powf", "fpowi"});
+    populateMathPolynomialApproximationPatterns(patterns,
+                                                [](StringRef) { return true; });
     if (failed(applyPatternsGreedily(kernel, std::move(patterns))))
       return failure();
   }

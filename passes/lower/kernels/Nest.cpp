@@ -138,8 +138,7 @@ std::optional<Combiner> Nest::combiner(unsigned i) const {
       !yielded.hasOneUse())
     return std::nullopt;
   Value other = join->getOperand(join->getOperand(0) == carried ? 1 : 0);
-  return other == carried ? std::nullopt
-                          : std::optional(Combiner{join, other});
+  return other == carried ? std::nullopt : std::optional(Combiner{join, other});
 }
 
 int64_t cleave::kernels::registerBytes(Type element) {

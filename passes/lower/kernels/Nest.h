@@ -7,9 +7,9 @@
 #ifndef CLEAVE_PASSES_LOWER_KERNELS_NEST_H
 #define CLEAVE_PASSES_LOWER_KERNELS_NEST_H
 
-#include "passes/lower/kernels/Internal.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
+#include "passes/lower/kernels/Internal.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace cleave::kernels {
@@ -46,9 +46,7 @@ struct Nest {
   unsigned numInputs() const {
     return const_cast<Nest *>(this)->op.getNumDpsInputs();
   }
-  mlir::Block &body() const {
-    return *const_cast<Nest *>(this)->op.getBlock();
-  }
+  mlir::Block &body() const { return *const_cast<Nest *>(this)->op.getBlock(); }
   bool hasReduction() const { return llvm::is_contained(parallel, false); }
   /// Whether the body reads output `i`.
   bool readsOutput(unsigned i) const {
@@ -97,8 +95,8 @@ public:
   /// for 0 .. size by step, with carried values.
   llvm::SmallVector<mlir::Value>
   loop(int64_t low, int64_t high, int64_t step, mlir::ValueRange carried,
-       llvm::function_ref<llvm::SmallVector<mlir::Value>(
-           mlir::Value, mlir::ValueRange)>
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                         mlir::ValueRange)>
            emit);
   /// The 1-d view of a buffer that loads and stores go through.
   mlir::Value flat(const Access &access);

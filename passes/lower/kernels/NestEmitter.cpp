@@ -3,12 +3,12 @@
 // Values that do not change along it stay scalars until a vector meets them,
 // so work that is the same for a whole row is done once.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Nest.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/lower/kernels/Nest.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -53,10 +53,9 @@ Value NestEmitter::flat(const Access &access) {
   for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
     length += (size - 1) * stride;
   if (access.dynamicOffset) {
-    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
-                                         {1});
-    auto meta =
-        memref::ExtractStridedMetadataOp::create(b, loc, access.buffer);
+    auto layout =
+        StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1});
+    auto meta = memref::ExtractStridedMetadataOp::create(b, loc, access.buffer);
     flat = memref::ReinterpretCastOp::create(
         b, loc, MemRefType::get({length}, access.element, layout),
         meta.getBaseBuffer(), OpFoldResult(meta.getOffset()),
@@ -120,8 +119,8 @@ Value NestEmitter::load(const Access &access, ValueRange ivs, int loop,
   }
   if (!isBool)
     return result;
-  Value zero = arith::ConstantOp::create(
-      b, loc, b.getZeroAttr(result.getType()));
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
 }
 
@@ -131,8 +130,8 @@ void NestEmitter::store(Value value, const Access &access, ValueRange ivs,
   Value at = address(access, ivs);
   value = broadcast(value, width);
   if (access.element.isInteger(1))
-    value = arith::ExtUIOp::create(b, loc, widened(b.getI8Type(), width),
-                                   value);
+    value =
+        arith::ExtUIOp::create(b, loc, widened(b.getI8Type(), width), value);
   int64_t stride = loop < 0 ? 0 : access.strides[loop];
   if (width == 1) {
     memref::StoreOp::create(b, loc, value, to, at);
@@ -234,8 +233,7 @@ IRMapping NestEmitter::emitBody(const Nest &nest, ArrayRef<Value> arguments,
     OperationState state(loc, op.getName());
     for (Value v : op.getOperands())
       state.operands.push_back(broadcast(map.lookupOrDefault(v), width));
-    state.types.push_back(
-        VectorType::get({width}, op.getResult(0).getType()));
+    state.types.push_back(VectorType::get({width}, op.getResult(0).getType()));
     state.attributes = llvm::to_vector(op.getAttrs());
     map.map(op.getResult(0), b.create(state)->getResult(0));
   }
@@ -285,10 +283,9 @@ SmallVector<Value> NestEmitter::loop(
     int64_t low, int64_t high, int64_t step, ValueRange carried,
     llvm::function_ref<SmallVector<Value>(Value, ValueRange)> emit) {
   if (high - low <= step)
-    return low < high ? emit(index(low), carried)
-                      : SmallVector<Value>(carried);
-  auto loop = scf::ForOp::create(b, loc, index(low), index(high), index(step),
-                                 carried);
+    return low < high ? emit(index(low), carried) : SmallVector<Value>(carried);
+  auto loop =
+      scf::ForOp::create(b, loc, index(low), index(high), index(step), carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   if (!carried.empty() || loop.getBody()->empty()) {

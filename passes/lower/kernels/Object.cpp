@@ -2,10 +2,10 @@
 // Translates, optimises and emits in process. The target is named, never taken
 // from the host, so that equal kernels give equal bytes on every machine.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Kernels.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/lower/kernels/Kernels.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -101,8 +101,7 @@ cleave::kernels::compileModule(ModuleOp module, const CpuIsa &isa,
   return emit(module, isa, llvm::CodeGenFileType::ObjectFile, object);
 }
 
-LogicalResult
-cleave::kernels::emitAssembly(ModuleOp module, const CpuIsa &isa,
-                              llvm::SmallVectorImpl<char> &text) {
+LogicalResult cleave::kernels::emitAssembly(ModuleOp module, const CpuIsa &isa,
+                                            llvm::SmallVectorImpl<char> &text) {
   return emit(module, isa, llvm::CodeGenFileType::AssemblyFile, text);
 }

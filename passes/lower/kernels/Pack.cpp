@@ -7,13 +7,13 @@
 // In the kernel, `linalg.unpack` of the argument gives the plain tensor back,
 // so the kernel still says what it computes. Code generation reads through it.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Product.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/lower/kernels/Product.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -35,18 +35,17 @@ cleave::kernels::packOrder(const Product &product) {
     }
     return false;
   };
-  for (const SmallVector<int> &loops : {product.batch, product.outerN,
-                                        SmallVector<int>{product.n},
-                                        product.outerK,
-                                        SmallVector<int>{product.k}})
+  for (const SmallVector<int> &loops :
+       {product.batch, product.outerN, SmallVector<int>{product.n},
+        product.outerK, SmallVector<int>{product.k}})
     for (int loop : loops)
       if (!append(loop))
         return std::nullopt;
   // Dims that no loop walks have one element, or are read at a constant.
   SmallVector<int64_t> all;
-  auto shape = cast<ShapedType>(
-                   Nest(product.nest).op->getOperand(product.b).getType())
-                   .getShape();
+  auto shape =
+      cast<ShapedType>(Nest(product.nest).op->getOperand(product.b).getType())
+          .getShape();
   for (auto [position, isListed] : llvm::enumerate(listed)) {
     if (isListed)
       continue;
@@ -59,8 +58,7 @@ cleave::kernels::packOrder(const Product &product) {
 }
 
 /// The product that reads argument `operand` of a kernel on tensors.
-static std::optional<Product> productOf(func::FuncOp kernel,
-                                        unsigned operand) {
+static std::optional<Product> productOf(func::FuncOp kernel, unsigned operand) {
   BlockArgument argument = kernel.getArgument(operand);
   if (!argument.hasOneUse())
     return std::nullopt;
@@ -97,9 +95,9 @@ std::optional<PackPlan> cleave::kernels::planPacking(func::FuncOp kernel,
       plan.n = position;
   SmallVector<int64_t> shape;
   for (int64_t dim : plan.order)
-    shape.push_back(dim == plan.n ? int64_t(llvm::divideCeil(
-                                        type.getDimSize(dim), plan.nr))
-                                  : type.getDimSize(dim));
+    shape.push_back(
+        dim == plan.n ? int64_t(llvm::divideCeil(type.getDimSize(dim), plan.nr))
+                      : type.getDimSize(dim));
   shape.push_back(plan.nr);
   plan.packed = RankedTensorType::get(shape, type.getElementType());
   llvm::raw_string_ostream text(plan.key);
@@ -120,12 +118,12 @@ func::FuncOp cleave::kernels::buildPackKernel(ModuleOp module,
   b.setInsertionPointToStart(body);
   Value zero = arith::ConstantOp::create(
       b, loc, b.getZeroAttr(plan.type.getElementType()));
-  Value packed = linalg::PackOp::create(
-                     b, loc, body->getArgument(0), body->getArgument(1),
-                     ArrayRef<int64_t>{plan.n},
-                     ArrayRef<OpFoldResult>{b.getIndexAttr(plan.nr)}, zero,
-                     plan.order)
-                     .getResult();
+  Value packed =
+      linalg::PackOp::create(b, loc, body->getArgument(0), body->getArgument(1),
+                             ArrayRef<int64_t>{plan.n},
+                             ArrayRef<OpFoldResult>{b.getIndexAttr(plan.nr)},
+                             zero, plan.order)
+          .getResult();
   func::ReturnOp::create(b, loc, packed);
   return kernel;
 }
@@ -141,9 +139,9 @@ void cleave::kernels::applyPacking(func::FuncOp kernel, const PackPlan &plan) {
       b, loc, argument, empty, ArrayRef<int64_t>{plan.n},
       ArrayRef<OpFoldResult>{b.getIndexAttr(plan.nr)}, plan.order);
   argument.replaceAllUsesExcept(plain.getResult(), plain);
-  kernel.setType(FunctionType::get(
-      kernel.getContext(), kernel.getBody().front().getArgumentTypes(),
-      kernel.getResultTypes()));
+  kernel.setType(FunctionType::get(kernel.getContext(),
+                                   kernel.getBody().front().getArgumentTypes(),
+                                   kernel.getResultTypes()));
 }
 
 LogicalResult cleave::kernels::lowerPacks(func::FuncOp kernel) {
@@ -179,11 +177,9 @@ void cleave::kernels::viewPackedArguments(func::FuncOp kernel) {
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getResult().getType());
     // The source is to_tensor of the argument's buffer.
-    Value buffer = op.getSource()
-                       .getDefiningOp<bufferization::ToTensorOp>()
-                       .getBuffer();
-    auto identity =
-        MemRefType::get(type.getShape(), type.getElementType());
+    Value buffer =
+        op.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
+    auto identity = MemRefType::get(type.getShape(), type.getElementType());
     SmallVector<int64_t> strides = identity.getStridesAndOffset().first;
     SmallVector<OpFoldResult> sizes, steps;
     for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
@@ -197,14 +193,12 @@ void cleave::kernels::viewPackedArguments(func::FuncOp kernel) {
     if (order.empty())
       for (int64_t d = 0; d < type.getRank(); ++d)
         order.push_back(d);
-    view->setAttr(kPackedView,
-                  b.getDictionaryAttr(
-                      {b.getNamedAttr("n", b.getI64IntegerAttr(
-                                               op.getInnerDimsPos()[0])),
-                       b.getNamedAttr("nr", b.getI64IntegerAttr(
-                                                op.getStaticTiles()[0])),
-                       b.getNamedAttr("order",
-                                      b.getDenseI64ArrayAttr(order))}));
+    view->setAttr(
+        kPackedView,
+        b.getDictionaryAttr(
+            {b.getNamedAttr("n", b.getI64IntegerAttr(op.getInnerDimsPos()[0])),
+             b.getNamedAttr("nr", b.getI64IntegerAttr(op.getStaticTiles()[0])),
+             b.getNamedAttr("order", b.getDenseI64ArrayAttr(order))}));
     op.getResult().replaceAllUsesWith(
         bufferization::ToTensorOp::create(b, loc, type, view.getResult(),
                                           /*restrict=*/true,
@@ -222,10 +216,10 @@ Operation *cleave::kernels::packedView(const Product &product,
   if (!layout)
     return nullptr;
   auto order = packOrder(product);
-  bool fits =
-      order && *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
-      layout.getAs<IntegerAttr>("nr").getInt() ==
-          tileShape(product, isa).columns();
+  bool fits = order &&
+              *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
+              layout.getAs<IntegerAttr>("nr").getInt() ==
+                  tileShape(product, isa).columns();
   return fits ? view : nullptr;
 }
 
@@ -249,9 +243,9 @@ static void unpackInto(OpBuilder &b, Location loc, Value packed, Value plain,
   }
   SmallVector<Value> from;
   for (int64_t dim : order)
-    from.push_back(dim == n ? arith::DivUIOp::create(b, loc, ivs[dim], width)
-                                  .getResult()
-                            : ivs[dim]);
+    from.push_back(
+        dim == n ? arith::DivUIOp::create(b, loc, ivs[dim], width).getResult()
+                 : ivs[dim]);
   from.push_back(arith::RemUIOp::create(b, loc, ivs[n], width));
   Value x = memref::LoadOp::create(b, loc, packed, from);
   memref::StoreOp::create(b, loc, x, plain, ivs);

@@ -5,10 +5,10 @@
 // buffer. B comes packed, or a piece is packed just before its use. What
 // follows the product element by element is done on the finished tile.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Product.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/lower/kernels/Product.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -28,8 +28,8 @@ public:
 
 private:
   // Blocking.
-  static constexpr int64_t kBlockK = 256;   // of K: a panel piece in L1
-  static constexpr int64_t kBlockM = 384;   // rows with sums in a buffer
+  static constexpr int64_t kBlockK = 256; // of K: a panel piece in L1
+  static constexpr int64_t kBlockM = 384; // rows with sums in a buffer
 
   void loops(ArrayRef<int> which, llvm::function_ref<void()> body);
   void panel(Value column, Value panelIndex, int64_t width);
@@ -40,8 +40,8 @@ private:
   void packPiece(Value kBase, int64_t length, int64_t width);
   SmallVector<Value> multiplyTile(Value row, int64_t tileRows, Value kBase,
                                   int64_t kLength, ArrayRef<Value> start);
-  void step(SmallVector<Value> &sums, unsigned set, Value row,
-            int64_t tileRows, Value k);
+  void step(SmallVector<Value> &sums, unsigned set, Value row, int64_t tileRows,
+            Value k);
   Value loadA(Value row, Value k);
   Value loadB(Value k, int64_t vector);
   void finish(Value value, Value row, Value column, int64_t width);
@@ -149,8 +149,8 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
     addTerm(k, product.sizeOf(product.k));
     for (int d : llvm::reverse(product.outerK))
       addTerm(ivs[d], product.nest.sizes[d]);
-    addTerm(panelIndex, llvm::divideCeil(product.sizeOf(product.n),
-                                         tile.columns()));
+    addTerm(panelIndex,
+            llvm::divideCeil(product.sizeOf(product.n), tile.columns()));
     for (int d : llvm::reverse(product.outerN))
       addTerm(ivs[d], product.nest.sizes[d]);
     for (int d : llvm::reverse(product.batch))
@@ -244,20 +244,18 @@ SmallVector<Value> ProductEmitter::multiplyTile(Value row, int64_t tileRows,
     step(sums, 0, row, tileRows, plus(kBase, k));
   for (int64_t set = 1; set < sets; ++set)
     for (int64_t i = 0; i < perSet; ++i)
-      sums[i] = isa<FloatType>(product.accumulator)
-                    ? arith::AddFOp::create(b, loc, sums[i],
-                                            sums[set * perSet + i])
-                          .getResult()
-                    : arith::AddIOp::create(b, loc, sums[i],
-                                            sums[set * perSet + i])
-                          .getResult();
+      sums[i] =
+          isa<FloatType>(product.accumulator)
+              ? arith::AddFOp::create(b, loc, sums[i], sums[set * perSet + i])
+                    .getResult()
+              : arith::AddIOp::create(b, loc, sums[i], sums[set * perSet + i])
+                    .getResult();
   sums.resize(perSet);
   return sums;
 }
 
 /// The rest of the kernel on `width` finished elements of one row of C.
-void ProductEmitter::finish(Value value, Value row, Value col,
-                            int64_t width) {
+void ProductEmitter::finish(Value value, Value row, Value col, int64_t width) {
   if (product.m >= 0)
     ivs[product.m] = row;
   ivs[product.n] = col;
@@ -295,8 +293,7 @@ void ProductEmitter::finish(Value value, Value row, Value col,
         x = e.load(access, own, vectorLoop, width);
       arguments.push_back(x);
     }
-    SmallVector<Value> yields =
-        e.body(nest, arguments, own, vectorLoop, width);
+    SmallVector<Value> yields = e.body(nest, arguments, own, vectorLoop, width);
     for (auto [o, v] : llvm::enumerate(yields)) {
       Access &out = nest.accesses[nest.numInputs() + o];
       e.store(v, out, own, vectorLoop, width);
@@ -313,12 +310,11 @@ void ProductEmitter::finishFrom(Value buffer, Value bufferRow, Value row,
     while (at + w > width)
       w /= 2;
     Value place = plus(base, at);
-    Value x =
-        w == 1 ? memref::LoadOp::create(b, loc, buffer, place).getResult()
-               : vector::LoadOp::create(
-                     b, loc, VectorType::get({w}, product.accumulator), buffer,
-                     place)
-                     .getResult();
+    Value x = w == 1 ? memref::LoadOp::create(b, loc, buffer, place).getResult()
+                     : vector::LoadOp::create(
+                           b, loc, VectorType::get({w}, product.accumulator),
+                           buffer, place)
+                           .getResult();
     finish(x, row, plus(column, at), w);
     at += w;
   }
@@ -335,9 +331,8 @@ void ProductEmitter::finishTile(ArrayRef<Value> sums, Value row,
   }
   for (int64_t i = 0; i < tileRows; ++i)
     for (int64_t v = 0; v < tile.vectors; ++v)
-      vector::StoreOp::create(
-          b, loc, sums[i * tile.vectors + v], tileBuffer,
-          e.index(i * tile.columns() + v * tile.lanes));
+      vector::StoreOp::create(b, loc, sums[i * tile.vectors + v], tileBuffer,
+                              e.index(i * tile.columns() + v * tile.lanes));
   for (int64_t i = 0; i < tileRows; ++i)
     finishFrom(tileBuffer, e.index(i), plus(row, i), width);
 }
@@ -386,8 +381,8 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
     return;
   }
   auto sumAt = [&](Value row, int64_t i, int64_t v) {
-    Value base = arith::MulIOp::create(b, loc, plus(row, i),
-                                       e.index(tile.columns()));
+    Value base =
+        arith::MulIOp::create(b, loc, plus(row, i), e.index(tile.columns()));
     return plus(base, v * tile.lanes);
   };
   tiles(count, rowBase, [&](Value row, int64_t rows) {
@@ -409,8 +404,8 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
       sums = multiplyTile(add(rowBase, row), rows, kBase, kLength, sums);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t v = 0; v < tile.vectors; ++v)
-          vector::StoreOp::create(b, loc, sums[i * tile.vectors + v],
-                                  sumBuffer, sumAt(row, i, v));
+          vector::StoreOp::create(b, loc, sums[i * tile.vectors + v], sumBuffer,
+                                  sumAt(row, i, v));
     });
   };
   loops(product.outerK, [&] {
@@ -486,9 +481,9 @@ void ProductEmitter::emit() {
 }
 
 /// The loops of `nest` as loops of the product, through its access to C.
-static std::optional<SmallVector<int>>
-matchLoops(const Product &product, const Nest &nest, Value root,
-           const Access &shape) {
+static std::optional<SmallVector<int>> matchLoops(const Product &product,
+                                                  const Nest &nest, Value root,
+                                                  const Access &shape) {
   if (nest.hasReduction())
     return std::nullopt;
   for (const Access &access : nest.accesses) {
@@ -713,10 +708,10 @@ static void emitProduct(Product product, const CpuIsa &cpu,
   if (fill)
     inside.insert(fill);
   Value root = product.accessC().root;
-  bool storeProduct =
-      !root.getDefiningOp<memref::AllocOp>() ||
-      llvm::any_of(root.getUsers(),
-                   [&](Operation *user) { return !inside.contains(user); });
+  bool storeProduct = !root.getDefiningOp<memref::AllocOp>() ||
+                      llvm::any_of(root.getUsers(), [&](Operation *user) {
+                        return !inside.contains(user);
+                      });
   OpBuilder b(last);
   b.setInsertionPointAfter(last);
   widenA(product, b);
@@ -737,13 +732,13 @@ LogicalResult cleave::kernels::emitProducts(func::FuncOp kernel,
   kernel.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   llvm::SmallPtrSet<Operation *, 8> gone;
   for (linalg::LinalgOp op : ops) {
-    if (gone.contains(op) || op->getNumRegions() != 1 || op.getNumReductionLoops() == 0)
+    if (gone.contains(op) || op->getNumRegions() != 1 ||
+        op.getNumReductionLoops() == 0)
       continue;
     std::optional<Nest> nest = analyse(op);
     std::optional<Product> product = nest ? asProduct(*nest) : std::nullopt;
     if (product &&
-        worthTiling(*product, isa,
-                    packedView(*product, isa) != nullptr))
+        worthTiling(*product, isa, packedView(*product, isa) != nullptr))
       emitProduct(*product, isa, gone);
   }
   return success();

@@ -5,10 +5,10 @@
 // vectors of partial results, joined in a fixed tree: the order of a sum is
 // not the source's, but it is the same in every run.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Rows.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/lower/kernels/Rows.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -18,9 +18,9 @@ namespace {
 struct Partial {
   unsigned member, output;
   Combiner combiner;
-  Type type;                   // of accumulation
-  SmallVector<Value> vectors;  // one per unrolled vector
-  Value scalar;                // from pieces shorter than a vector
+  Type type;                  // of accumulation
+  SmallVector<Value> vectors; // one per unrolled vector
+  Value scalar;               // from pieces shorter than a vector
 };
 
 class SegmentEmitter {
@@ -191,8 +191,7 @@ void SegmentEmitter::startPartials() {
     for (unsigned o = 0; o < member.nest.fills.size(); ++o) {
       Access &access = member.nest.accesses[member.nest.numInputs() + o];
       Partial partial{i, o, *member.nest.combiner(o), {}, {}, {}};
-      partial.type =
-          accumulationType(partial.combiner.op, access.element, e.b);
+      partial.type = accumulationType(partial.combiner.op, access.element, e.b);
       Value start;
       if (TypedAttr attr = neutral(partial.combiner.op, partial.type, e.b)) {
         start = arith::ConstantOp::create(e.b, e.loc, attr);
@@ -265,9 +264,8 @@ bool SegmentEmitter::storedForLater(unsigned i, unsigned operand) {
         return true;
   }
   // A temporary of one row has no users at all yet.
-  return llvm::any_of(root.getUsers(), [&](Operation *user) {
-    return !inside.contains(user);
-  });
+  return llvm::any_of(root.getUsers(),
+                      [&](Operation *user) { return !inside.contains(user); });
 }
 
 void SegmentEmitter::reduce(Partial &partial, Value term, int64_t width,
@@ -301,8 +299,8 @@ void SegmentEmitter::piece(ArrayRef<Value> innerIvs, Value position,
       for (Partial &partial : partials)
         if (partial.member == i)
           reduce(partial,
-                 e.bodyValue(member.nest, partial.combiner.term, arguments,
-                             ivs, loop, width),
+                 e.bodyValue(member.nest, partial.combiner.term, arguments, ivs,
+                             loop, width),
                  width, slot);
       continue;
     }
@@ -416,9 +414,9 @@ void SegmentEmitter::emit() {
 }
 
 /// Emits a segment inside the parallel loops that only it has.
-static void emitSegment(Group &group, Segment &segment,
-                        ArrayRef<Value> rowIvs, SmallVector<Value> &extraIvs,
-                        NestEmitter &e, const CpuIsa &isa) {
+static void emitSegment(Group &group, Segment &segment, ArrayRef<Value> rowIvs,
+                        SmallVector<Value> &extraIvs, NestEmitter &e,
+                        const CpuIsa &isa) {
   Member &first = group.members[segment.members.front()];
   unsigned depth = extraIvs.size();
   if (depth == first.extra.size())
@@ -449,8 +447,7 @@ static void emitRow(Group &group, unsigned depth, SmallVector<Value> &rowIvs,
   });
 }
 
-void cleave::kernels::emitGroup(Group &group, OpBuilder &b,
-                                const CpuIsa &isa) {
+void cleave::kernels::emitGroup(Group &group, OpBuilder &b, const CpuIsa &isa) {
   NestEmitter e(b, group.members.front().nest.op.getLoc());
   // Flat views stand before all loops.
   Operation *marker = arith::ConstantIndexOp::create(b, e.loc, 0);
@@ -484,8 +481,7 @@ static void absorbFills(std::vector<Nest> &nests,
         touches = true;
         // Each element of the buffer must be written, through one loop each.
         int64_t covered = 1;
-        for (auto [stride, size] :
-             llvm::zip_equal(access.strides, next.sizes))
+        for (auto [stride, size] : llvm::zip_equal(access.strides, next.sizes))
           covered *= stride ? size : 1;
         auto type = cast<MemRefType>(buffer.getType());
         starts = k >= next.numInputs() && access.buffer == buffer &&
@@ -520,10 +516,8 @@ static void restoreFills(Group &group, OpBuilder &b) {
       continue;
     for (auto [o, fill] : llvm::enumerate(member.nest.fills))
       if (fill) {
-        Access &access =
-            member.nest.accesses[member.nest.numInputs() + o];
-        linalg::FillOp::create(b, member.nest.op.getLoc(), fill,
-                               access.buffer);
+        Access &access = member.nest.accesses[member.nest.numInputs() + o];
+        linalg::FillOp::create(b, member.nest.op.getLoc(), fill, access.buffer);
         fill = nullptr;
       }
   }

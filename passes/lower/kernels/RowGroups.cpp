@@ -4,8 +4,8 @@
 // nest that finds no partner for a row of the group takes the row away from
 // the group, or starts the next one when none would be left.
 //===----------------------------------------------------------------------===//
-#include "passes/lower/kernels/Rows.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/lower/kernels/Rows.h"
 
 using namespace mlir;
 using namespace cleave::kernels;
@@ -15,9 +15,8 @@ static bool isOutput(const Nest &nest, unsigned operand) {
 }
 
 /// Calls `visit` for each pair of accesses that conflict.
-static bool allConflicts(
-    const Nest &a, const Nest &b,
-    llvm::function_ref<bool(unsigned, unsigned)> visit) {
+static bool allConflicts(const Nest &a, const Nest &b,
+                         llvm::function_ref<bool(unsigned, unsigned)> visit) {
   for (auto [i, x] : llvm::enumerate(a.accesses))
     for (auto [j, y] : llvm::enumerate(b.accesses)) {
       if (x.isScalar() || y.isScalar() || x.root != y.root ||
@@ -32,9 +31,8 @@ static bool allConflicts(
 /// A gather in the body reads a buffer without an access of the nest.
 static bool gathersFrom(const Nest &nest, Value root) {
   bool found = false;
-  nest.body().walk([&](memref::LoadOp load) {
-    found |= rootOf(load.getMemRef()) == root;
-  });
+  nest.body().walk(
+      [&](memref::LoadOp load) { found |= rootOf(load.getMemRef()) == root; });
   return found;
 }
 
@@ -165,11 +163,10 @@ static SmallVector<int> matchRows(const Group &group, const Nest &nest) {
         continue;
       bool fits = true;
       for (const Member &member : group.members)
-        fits &= allConflicts(
-            member.nest, nest, [&](unsigned i, unsigned j) {
-              return member.nest.accesses[i].strides[member.rows[r]] ==
-                     nest.accesses[j].strides[d];
-            });
+        fits &= allConflicts(member.nest, nest, [&](unsigned i, unsigned j) {
+          return member.nest.accesses[i].strides[member.rows[r]] ==
+                 nest.accesses[j].strides[d];
+        });
       if (fits)
         found = d;
     }
@@ -258,8 +255,8 @@ static bool fitsSegment(const Group &group, const Segment &segment,
         return false;
     if (gatherConflict(other.nest, member.nest))
       return false;
-    bool fits = allConflicts(
-        other.nest, member.nest, [&](unsigned i, unsigned j) {
+    bool fits =
+        allConflicts(other.nest, member.nest, [&](unsigned i, unsigned j) {
           // A reduction is known only after the loops.
           if ((isOutput(other.nest, i) && !otherPointwise) ||
               (isOutput(member.nest, j) && !pointwise))

@@ -399,28 +399,14 @@ func.func private @weight_result() -> (tensor<8xf32> {cleave.weight = "w"})
 
 // -----
 
-// C3: a weight twice.
-// expected-error@+1 {{'func.func' op argument 0 and argument 2 are both "w" by 'cleave.weight'; give each its own name}}
-func.func private @weight_twice(tensor<8xf32> {cleave.weight = "w"},
-    tensor<8xf32> {cleave.weight = "v"}, tensor<8xf32> {cleave.weight = "w"})
-
-// -----
-
-// C3: two results for one state.
-// expected-error@+1 {{'func.func' op result 0 and result 1 are both "s" by 'cleave.state'; give each its own name}}
-func.func private @state_twice() -> (tensor<8xf32> {cleave.state = "s"},
-                                     tensor<8xf32> {cleave.state = "s"})
-
-// -----
-
-// C4: state keeps its type.
+// C3: state keeps its type.
 // expected-error@+1 {{'func.func' op result 0 replaces the state "s" and has type 'tensor<4xf32>', but argument 0 has type 'tensor<8xf32>'; state keeps its type between calls}}
 func.func private @state_type(tensor<8xf32> {cleave.state = "s"})
     -> (tensor<4xf32> {cleave.state = "s"})
 
 // -----
 
-// C5: on ops.
+// C4: on ops.
 func.func @unknown_on_op(%x: tensor<8xf32>) {
   // expected-error@+1 {{'arith.addf' op has the unknown attribute 'cleave.shardings'; on ops only 'cleave.sharding' is known}}
   %0 = arith.addf %x, %x {cleave.shardings = 3} : tensor<8xf32>
@@ -429,13 +415,13 @@ func.func @unknown_on_op(%x: tensor<8xf32>) {
 
 // -----
 
-// C5: on arguments.
+// C4: on arguments.
 // expected-error@+1 {{'func.func' op argument 0 has the unknown attribute 'cleave.weights'; known are 'cleave.sharding', 'cleave.weight' and 'cleave.state'}}
 func.func private @unknown_on_argument(tensor<8xf32> {cleave.weights = "w"})
 
 // -----
 
-// C5: the type of the whole tensor is a tensor type.
+// C4: the type of the whole tensor is a tensor type.
 // expected-error@+1 {{'func.func' op 'cleave.global_type' of argument 0 must be a tensor type, got f32}}
 func.func private @global_type(tensor<8xf32> {cleave.global_type = f32})
 

@@ -127,14 +127,12 @@ double valueAt(ArrayRef<int64_t> shape, ArrayRef<int64_t> index,
                const Sharding &sharding) {
   double value = summandAt(shape, index, sharding, 0);
   for (int64_t k = 1, e = axesSize(sharding.partial); k < e; ++k)
-    value = combine(sharding.kind, value,
-                    summandAt(shape, index, sharding, k));
+    value = combine(sharding.kind, value, summandAt(shape, index, sharding, k));
   return value;
 }
 
 /// First global index of each dim that these coordinates hold.
-static SmallVector<int64_t, 4> origin(const Mesh &mesh,
-                                      ArrayRef<int64_t> shape,
+static SmallVector<int64_t, 4> origin(const Mesh &mesh, ArrayRef<int64_t> shape,
                                       const Sharding &sharding,
                                       ArrayRef<int64_t> at) {
   SmallVector<int64_t, 4> result;
@@ -187,20 +185,21 @@ std::string compare(Cluster &cluster, ArrayRef<int64_t> shape,
     Coordinates at = mesh.coordinates(rank);
     if (cluster.ranks[rank].shape != localShape(shape, to))
       return "the local shape is not that of the target";
-    forEachElement(
-        mesh, shape, to, at,
-        [&](ArrayRef<int64_t> local, ArrayRef<int64_t> global) {
-          double value = NAN;
-          for (int64_t k = 0, e = axesSize(to.partial); k < e; ++k) {
-            int64_t other = mesh.rankAt(withIndex(mesh, at, to.partial, k));
-            double summand = cluster.ranks[other].at(local);
-            value = k == 0 ? summand : combine(to.kind, value, summand);
-          }
-          double expected = valueAt(shape, global, from);
-          if (value != expected && error.empty())
-            os << "rank " << rank << " has " << value << " instead of "
-               << expected;
-        });
+    forEachElement(mesh, shape, to, at,
+                   [&](ArrayRef<int64_t> local, ArrayRef<int64_t> global) {
+                     double value = NAN;
+                     for (int64_t k = 0, e = axesSize(to.partial); k < e; ++k) {
+                       int64_t other =
+                           mesh.rankAt(withIndex(mesh, at, to.partial, k));
+                       double summand = cluster.ranks[other].at(local);
+                       value =
+                           k == 0 ? summand : combine(to.kind, value, summand);
+                     }
+                     double expected = valueAt(shape, global, from);
+                     if (value != expected && error.empty())
+                       os << "rank " << rank << " has " << value
+                          << " instead of " << expected;
+                   });
   }
   return error;
 }
@@ -319,8 +318,7 @@ void Simulator::runRank(int64_t rank) {
         out.at(index) = old[rank].at(there);
       return;
     case ReshardKind::MakePartial:
-      out.at(index) = mine == 0 ? old[rank].at(there)
-                                : neutral(step.reduction);
+      out.at(index) = mine == 0 ? old[rank].at(there) : neutral(step.reduction);
       return;
     case ReshardKind::Realign:
       return;

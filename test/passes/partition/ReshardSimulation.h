@@ -1,8 +1,8 @@
 //===- ReshardSimulation.h - Runs reshard steps on local arrays -*- C++ -*-===//
 // One array per rank, and the steps of a plan done to all of them as abi.h
 // describes the collectives. Written from that description, not from the
-// planner: groups are found through coordinates, digit by digit. Padding is NaN,
-// so that whatever depends on it shows.
+// planner: groups are found through coordinates, digit by digit. Padding is
+// NaN, so that whatever depends on it shows.
 //===----------------------------------------------------------------------===//
 #ifndef CLEAVE_TEST_PASSES_PARTITION_RESHARDSIMULATION_H
 #define CLEAVE_TEST_PASSES_PARTITION_RESHARDSIMULATION_H

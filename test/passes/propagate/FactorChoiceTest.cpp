@@ -210,7 +210,7 @@ TEST(FactorChoice, TwentyConflictingOperandsAtOnce) {
   add.run();
   double seconds = cpuSeconds() - start;
   std::printf("20 conflicting operands: %.1f ms\n", seconds * 1e3);
-  EXPECT_LT(seconds, 0.5);
+  EXPECT_LT(seconds, 1.5);
 }
 
 //===----------------------------------------------------------------------===//
@@ -286,10 +286,17 @@ static std::string randomSharding(std::mt19937 &random, const Mesh &mesh,
   return text;
 }
 
-TEST(FactorChoice, NearTheBestOfAllChoices) {
+/// How often the best is found, and the bytes of all relative to the least.
+struct Quality {
+  unsigned exact = 0;
+  double ratio = 0;
+};
+
+static Quality compareWithAll(llvm::StringRef meshText, unsigned trials) {
   std::mt19937 random(11);
-  unsigned trials = 400, exact = 0;
+  Quality quality;
   double total = 0, least = 0;
+  Mesh mesh = parseMesh(meshText);
   for (unsigned trial = 0; trial < trials; ++trial) {
     auto size = [&] { return int64_t(4) << random() % 6; };
     int64_t m = size(), k = size(), n = size();
@@ -303,23 +310,31 @@ TEST(FactorChoice, NearTheBestOfAllChoices) {
       shapes = {{m, k}, {k}, {m}};
       rule = "ik,k->i";
     }
-    Mesh mesh = parseMesh("x4,y2,z3");
     std::vector<std::string> texts;
     for (const Shape &shape : shapes)
       texts.push_back(randomSharding(random, mesh, shape.size()));
     std::vector<llvm::StringRef> shardings(texts.begin(), texts.end());
-    Choice c(rule, shapes, shardings, "x4,y2,z3");
+    Choice c(rule, shapes, shardings, meshText);
     c.run();
-    ASSERT_TRUE(computableAt(c.rule, c.choice.axes));
+    EXPECT_TRUE(computableAt(c.rule, c.choice.axes));
     double best = AllChoices(c).best();
-    EXPECT_LE(c.choice.bytes, 1.5 * best + 1e-6)
-        << rule.str() << ' ' << texts[0] << ' ' << texts[1] << ' ' << texts[2];
-    exact += c.choice.bytes <= best * (1 + 1e-9) + 1e-6;
+    quality.exact += c.choice.bytes <= best * (1 + 1e-9) + 1e-6;
     total += c.choice.bytes;
     least += best;
   }
-  std::printf("best in %u of %u, bytes %.4f of the least\n", exact, trials,
-              total / least);
-  EXPECT_GE(exact, trials * 9 / 10);
-  EXPECT_LE(total, 1.01 * least);
+  quality.ratio = total / least;
+  std::printf("best in %u of %u, bytes %.4f of the least\n", quality.exact,
+              trials, quality.ratio);
+  return quality;
+}
+
+TEST(FactorChoice, BestOfAllChoices) {
+  Quality quality = compareWithAll("x4,y2,z3", 300);
+  EXPECT_EQ(quality.exact, 300u);
+}
+
+TEST(FactorChoice, NearTheBestWhereNotAllAreTried) {
+  Quality quality = compareWithAll("x2,y2,z3,w2", 100);
+  EXPECT_GE(quality.exact, 90u);
+  EXPECT_LE(quality.ratio, 1.02);
 }

@@ -157,6 +157,9 @@ TEST(Factors, EstimateFollowsRingConventions) {
   EXPECT_EQ(bytes("x4,y2", {16, 8}, "{x}{}", "{y}{x}"), 12);
   // Uneven: 5 in 4 is blocks of 2.
   EXPECT_EQ(bytes("x4", {5}, "{x}", "{}"), 6);
+  // Halves of 10 are blocks of 5, eighths blocks of 2: no eighth lies in one.
+  EXPECT_EQ(bytes("x2,y4", {10}, "{x}", "{x,y}"), 2);
+  EXPECT_EQ(bytes("x2,y4", {16}, "{x}", "{x,y}"), 0);
 }
 
 TEST(Factors, CacheAsksOnce) {

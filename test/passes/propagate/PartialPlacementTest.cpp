@@ -152,6 +152,16 @@ TEST(PartialPlacement, PartialAxesDontPassAnOpCutAlongThem) {
   EXPECT_EQ(g.reduced(placePartials(g.problem)), Values{a});
 }
 
+// The value is wanted cut along the axis of its summands: a reduce-scatter.
+TEST(PartialPlacement, ValueCutAlongItsPartialAxisIsReducedAtOnce) {
+  Graph g;
+  unsigned a = g.value(64, {kX, kY});
+  g.problem.values[a].cutAxes = {kX};
+  unsigned slice = g.op(Law::Linear, {a}, 16);
+  g.output(slice);
+  EXPECT_EQ(g.reduced(placePartials(g.problem)), Values{a});
+}
+
 TEST(PartialPlacement, DeadPartialValueIsNotReduced) {
   Graph g;
   g.value(64, {kX});
@@ -336,6 +346,7 @@ static void compare(unsigned trials, llvm::ArrayRef<Law> laws,
         best = std::min(best, *other);
     worse += best < bytes;
   }
+  std::printf("%u of %u above the least\n", worse, trials);
   EXPECT_LE(worse, allowedWorse) << "of " << trials;
 }
 
@@ -349,7 +360,7 @@ TEST(PartialPlacement, BruteForceProducts) {
   compare(1500,
           {Law::Linear, Law::AllOrNone, Law::EitherSide, Law::AnyOperand,
            Law::Never},
-          15);
+          5);
 }
 
 TEST(PartialPlacement, LargeProgramsAreFast) {
@@ -370,5 +381,5 @@ TEST(PartialPlacement, LargeProgramsAreFast) {
   double seconds = cpuSeconds() - start;
   std::printf("%zu ops: %.1f ms\n", g.problem.ops.size(), seconds * 1e3);
   EXPECT_GT(result.bytes, 0);
-  EXPECT_LT(seconds, 0.5);
+  EXPECT_LT(seconds, 1.5);
 }

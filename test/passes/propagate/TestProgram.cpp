@@ -138,7 +138,8 @@ ShardingRule parseRule(llvm::StringRef text, llvm::ArrayRef<Shape> shapes) {
   std::map<char, unsigned> factors;
   auto [in, out] = text.split("->");
   llvm::SmallVector<llvm::StringRef> parts;
-  in.split(parts, ',');
+  if (!in.empty())
+    in.split(parts, ',');
   for (llvm::StringRef part : parts)
     rule.operands.push_back(parseTensor(part, rule, factors));
   parts.clear();

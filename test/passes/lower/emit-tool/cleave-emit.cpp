@@ -3,13 +3,13 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
-#include "passes/dispatch/Passes.h"
-#include "passes/lower/Emit.h"
-#include "passes/lower/Passes.h"
 #include "mlir/Dialect/Func/Extensions/AllExtensions.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/dispatch/Passes.h"
+#include "passes/lower/Emit.h"
+#include "passes/lower/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -29,8 +29,8 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   kernels::registerKernelDialects(registry);
   mlir::func::registerAllExtensions(registry);
-  registry.insert<CleaveDialect, comm::CommDialect,
-                  dispatch::DispatchDialect>();
+  registry
+      .insert<CleaveDialect, comm::CommDialect, dispatch::DispatchDialect>();
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
   llvm::SourceMgr sources;

@@ -108,22 +108,38 @@ static bool compare(arith::CmpFPredicate p, double a, double b) {
   using P = arith::CmpFPredicate;
   bool uno = std::isnan(a) || std::isnan(b);
   switch (p) {
-  case P::AlwaysFalse: return false;
-  case P::OEQ: return !uno && a == b;
-  case P::OGT: return !uno && a > b;
-  case P::OGE: return !uno && a >= b;
-  case P::OLT: return !uno && a < b;
-  case P::OLE: return !uno && a <= b;
-  case P::ONE: return !uno && a != b;
-  case P::ORD: return !uno;
-  case P::UEQ: return uno || a == b;
-  case P::UGT: return uno || a > b;
-  case P::UGE: return uno || a >= b;
-  case P::ULT: return uno || a < b;
-  case P::ULE: return uno || a <= b;
-  case P::UNE: return uno || a != b;
-  case P::UNO: return uno;
-  case P::AlwaysTrue: return true;
+  case P::AlwaysFalse:
+    return false;
+  case P::OEQ:
+    return !uno && a == b;
+  case P::OGT:
+    return !uno && a > b;
+  case P::OGE:
+    return !uno && a >= b;
+  case P::OLT:
+    return !uno && a < b;
+  case P::OLE:
+    return !uno && a <= b;
+  case P::ONE:
+    return !uno && a != b;
+  case P::ORD:
+    return !uno;
+  case P::UEQ:
+    return uno || a == b;
+  case P::UGT:
+    return uno || a > b;
+  case P::UGE:
+    return uno || a >= b;
+  case P::ULT:
+    return uno || a < b;
+  case P::ULE:
+    return uno || a <= b;
+  case P::UNE:
+    return uno || a != b;
+  case P::UNO:
+    return uno;
+  case P::AlwaysTrue:
+    return true;
   }
   llvm_unreachable("unknown predicate");
 }
@@ -138,16 +154,26 @@ static bool compare(arith::CmpIPredicate p, int64_t a, int64_t b,
     b = -b;
   }
   switch (p) {
-  case P::eq: return a == b;
-  case P::ne: return a != b;
-  case P::slt: return a < b;
-  case P::sle: return a <= b;
-  case P::sgt: return a > b;
-  case P::sge: return a >= b;
-  case P::ult: return ua < ub;
-  case P::ule: return ua <= ub;
-  case P::ugt: return ua > ub;
-  case P::uge: return ua >= ub;
+  case P::eq:
+    return a == b;
+  case P::ne:
+    return a != b;
+  case P::slt:
+    return a < b;
+  case P::sle:
+    return a <= b;
+  case P::sgt:
+    return a > b;
+  case P::sge:
+    return a >= b;
+  case P::ult:
+    return ua < ub;
+  case P::ule:
+    return ua <= ub;
+  case P::ugt:
+    return ua > ub;
+  case P::uge:
+    return ua >= ub;
   }
   llvm_unreachable("unknown predicate");
 }
@@ -165,9 +191,7 @@ public:
   std::vector<Datum> block(Block &block);
 
 private:
-  Datum &get(Value v) {
-    return values.find(v)->second;
-  }
+  Datum &get(Value v) { return values.find(v)->second; }
   Scalar scalar(Value v) { return get(v).data[0]; }
   void set(Value v, Scalar s) {
     Datum d = makeDatum(v.getType());
@@ -244,8 +268,7 @@ static const llvm::StringMap<Binary> &binaries() {
       {"arith.minnumf", [](double a, double b) { return std::fmin(a, b); }},
       {"math.powf", [](double a, double b) { return std::pow(a, b); }},
       {"math.atan2", [](double a, double b) { return std::atan2(a, b); }},
-      {"math.copysign",
-       [](double a, double b) { return std::copysign(a, b); }},
+      {"math.copysign", [](double a, double b) { return std::copysign(a, b); }},
   };
   return table;
 }
@@ -257,8 +280,8 @@ bool Interpreter::floatOp(Operation &op) {
     return true;
   }
   if (auto it = binaries().find(name); it != binaries().end()) {
-    setF(op.getResult(0), it->second(scalar(op.getOperand(0)).d,
-                                     scalar(op.getOperand(1)).d));
+    setF(op.getResult(0),
+         it->second(scalar(op.getOperand(0)).d, scalar(op.getOperand(1)).d));
     return true;
   }
   if (isa<math::FmaOp>(op)) {
@@ -512,8 +535,8 @@ bool Interpreter::tensorOp(Operation &op) {
 }
 
 void Interpreter::loop(scf::ForOp op) {
-  int64_t low = scalar(op.getLowerBound()).i, high = scalar(op.getUpperBound()).i,
-          step = scalar(op.getStep()).i;
+  int64_t low = scalar(op.getLowerBound()).i,
+          high = scalar(op.getUpperBound()).i, step = scalar(op.getStep()).i;
   std::vector<Datum> carried;
   for (Value init : op.getInitArgs())
     carried.push_back(get(init));
@@ -547,8 +570,8 @@ void Interpreter::operation(Operation &op) {
     return set(constant, fromAttribute(cast<TypedAttr>(constant.getValue())));
   if (tensorOp(op) || elementwise(op))
     return;
-  error = "the evaluator does not know '" +
-          op.getName().getStringRef().str() + "'";
+  error =
+      "the evaluator does not know '" + op.getName().getStringRef().str() + "'";
 }
 
 std::vector<Datum> Interpreter::block(Block &block) {
@@ -563,16 +586,13 @@ std::vector<Datum> Interpreter::block(Block &block) {
   return results;
 }
 
-std::vector<Datum>
-cleave::kernels::test::evaluate(func::FuncOp kernel,
-                                std::vector<Datum> arguments,
-                                std::string &error) {
+std::vector<Datum> cleave::kernels::test::evaluate(func::FuncOp kernel,
+                                                   std::vector<Datum> arguments,
+                                                   std::string &error) {
   Interpreter interpreter;
-  for (auto [value, datum] :
-       llvm::zip_equal(kernel.getArguments(), arguments))
+  for (auto [value, datum] : llvm::zip_equal(kernel.getArguments(), arguments))
     interpreter.values[value] = datum;
-  std::vector<Datum> results =
-      interpreter.block(kernel.getBody().front());
+  std::vector<Datum> results = interpreter.block(kernel.getBody().front());
   error = interpreter.error;
   return results;
 }

@@ -15,8 +15,8 @@ using namespace cleave::kernels::test;
 std::unique_ptr<MLIRContext> cleave::kernels::test::makeContext() {
   DialectRegistry registry;
   registerKernelDialects(registry);
-  auto context = std::make_unique<MLIRContext>(
-      registry, MLIRContext::Threading::DISABLED);
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
   return context;
 }
@@ -67,8 +67,8 @@ std::unique_ptr<Loaded> Loaded::load(llvm::ArrayRef<char> object) {
   // The copy outlives the object's linking; compileKernel initialised X86.
   auto loaded = std::make_unique<OrcLoaded>();
   loaded->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-  llvm::cantFail(loaded->jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(
+  llvm::cantFail(
+      loaded->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
           llvm::StringRef(object.data(), object.size()), "kernel.o")));
   return loaded;
 }
@@ -93,8 +93,7 @@ bool Buffer::guardsIntact() const {
 }
 
 static int64_t elementBytes(Type type) {
-  return type.isIndex() ? 8
-                        : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  return type.isIndex() ? 8 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
 int64_t cleave::kernels::test::bytesOf(const Datum &datum) {
@@ -176,28 +175,27 @@ static std::string difference(const Datum &want, const Datum &got,
     if (!close(want.data[i], got.data[i], want.element, tolerance)) {
       bool isFloat = isa<FloatType>(want.element);
       char text[160];
-      std::snprintf(text, sizeof(text), "element %zu of %zu: want %.9g, got %.9g",
-                    i, want.data.size(),
-                    isFloat ? want.data[i].d : double(want.data[i].i),
-                    isFloat ? got.data[i].d : double(got.data[i].i));
+      std::snprintf(
+          text, sizeof(text), "element %zu of %zu: want %.9g, got %.9g", i,
+          want.data.size(), isFloat ? want.data[i].d : double(want.data[i].i),
+          isFloat ? got.data[i].d : double(got.data[i].i));
       return text;
     }
   return "";
 }
 
 static std::string checkCalls(llvm::ArrayRef<char> object) {
-  static const std::set<std::string> allowed = {
-      "memcpy", "memset", "memmove", "_GLOBAL_OFFSET_TABLE_"};
+  static const std::set<std::string> allowed = {"memcpy", "memset", "memmove",
+                                                "_GLOBAL_OFFSET_TABLE_"};
   for (const std::string &name : undefinedSymbols(object))
     if (!allowed.count(name))
       return "calls " + name;
   return "";
 }
 
-std::string
-cleave::kernels::test::checkKernelOn(func::FuncOp kernel,
-                                     std::vector<Datum> arguments,
-                                     const CheckOptions &options) {
+std::string cleave::kernels::test::checkKernelOn(func::FuncOp kernel,
+                                                 std::vector<Datum> arguments,
+                                                 const CheckOptions &options) {
   CpuIsa isa = CpuIsa::get(options.isa);
   auto compiled = compileKernel(kernel, "kernel", isa);
   if (failed(compiled))
@@ -244,9 +242,10 @@ cleave::kernels::test::checkKernelOn(func::FuncOp kernel,
         i < firstOutput ? arguments[i] : want[i - firstOutput];
     std::string d = difference(expected, got, options.tolerance);
     if (!d.empty())
-      return (i < firstOutput ? "input " + std::to_string(i) + " changed: "
-                              : "result " + std::to_string(i - firstOutput) +
-                                    " ") + d;
+      return (i < firstOutput
+                  ? "input " + std::to_string(i) + " changed: "
+                  : "result " + std::to_string(i - firstOutput) + " ") +
+             d;
   }
   return "";
 }

@@ -2,10 +2,10 @@
 #ifndef CLEAVE_TEST_PASSES_LOWER_KERNELS_HARNESS_H
 #define CLEAVE_TEST_PASSES_LOWER_KERNELS_HARNESS_H
 
-#include "passes/lower/kernels/Kernels.h"
-#include "test/passes/lower/kernels/Evaluator.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "passes/lower/kernels/Kernels.h"
+#include "test/passes/lower/kernels/Evaluator.h"
 #include <memory>
 #include <random>
 

@@ -62,7 +62,8 @@ TEST_F(Kernels, RandomKernelsAreRight) {
     if (text.find("f16") != std::string::npos)
       options.tolerance = {0.5, 0.05};
     ASSERT_EQ(checkKernel(context(), text, options), "")
-        << "seed " << seed << "\n" << text;
+        << "seed " << seed << "\n"
+        << text;
   }
 }
 } // namespace

@@ -1,6 +1,6 @@
 //===- ProductsTest.cpp - Register-tiled products against the evaluator ---===//
-#include "test/passes/lower/kernels/Harness.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "test/passes/lower/kernels/Harness.h"
 #include <gtest/gtest.h>
 
 using namespace cleave::kernels;
@@ -9,8 +9,8 @@ using namespace cleave::kernels::test;
 namespace {
 struct Case {
   int64_t m, n, k;
-  std::string a, b, c;      // element types
-  std::string mapA, mapB;   // "mk" or "km", "kn" or "nk"
+  std::string a, b, c;    // element types
+  std::string mapA, mapB; // "mk" or "km", "kn" or "nk"
   bool epilogue = false;
 };
 
@@ -50,29 +50,30 @@ std::string textOf(const Case &c) {
       ", %res: " + out + ", %out: " + out + ") -> " + out +
       " {\n  %z = arith.constant " + (isFloat ? "0.0" : "0") + " : " + c.c +
       "\n  %e = tensor.empty() : " + out +
-      "\n  %f = linalg.fill ins(%z : " + c.c + ") outs(%e : " + out +
-      ") -> " + out + "\n  %p = linalg.generic {indexing_maps = [" +
-      mapOf(c.mapA) + ", " + mapOf(c.mapB) + ", " + mapOf("mn") +
+      "\n  %f = linalg.fill ins(%z : " + c.c + ") outs(%e : " + out + ") -> " +
+      out + "\n  %p = linalg.generic {indexing_maps = [" + mapOf(c.mapA) +
+      ", " + mapOf(c.mapB) + ", " + mapOf("mn") +
       "], iterator_types = [\"parallel\", \"parallel\", \"reduction\"]} ins("
-      "%a, %b : " + a + ", " + b + ") outs(%f : " + out + ") {\n  ^bb0(%x: " +
-      c.a + ", %y: " + c.b + ", %s: " + c.c + "):\n" + casts +
-      "    %u = arith.mul" + s + " " + x + ", " + y + " : " + c.c +
-      "\n    %v = arith.add" + s + " %s, %u : " + c.c +
-      "\n    linalg.yield %v : " + c.c + "\n  } -> " + out + "\n";
+      "%a, %b : " +
+      a + ", " + b + ") outs(%f : " + out + ") {\n  ^bb0(%x: " + c.a +
+      ", %y: " + c.b + ", %s: " + c.c + "):\n" + casts + "    %u = arith.mul" +
+      s + " " + x + ", " + y + " : " + c.c + "\n    %v = arith.add" + s +
+      " %s, %u : " + c.c + "\n    linalg.yield %v : " + c.c + "\n  } -> " +
+      out + "\n";
   std::string result = "%p";
   if (c.epilogue) {
     text += "  %e2 = tensor.empty() : " + out +
             "\n  %q = linalg.generic {indexing_maps = [affine_map<(i, j) -> "
             "(i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, "
             "j)>, affine_map<(i, j) -> (i, j)>], iterator_types = "
-            "[\"parallel\", \"parallel\"]} ins(%p, %bias, %res : " + out +
-            ", " + bias + ", " + out + ") outs(%e2 : " + out +
+            "[\"parallel\", \"parallel\"]} ins(%p, %bias, %res : " +
+            out + ", " + bias + ", " + out + ") outs(%e2 : " + out +
             ") {\n  ^bb0(%x: " + c.c + ", %y: " + c.c + ", %r: " + c.c +
-            ", %o: " + c.c + "):\n    %u = arith.add" + s +
-            " %x, %y : " + c.c + "\n    %v = arith.max" +
-            (isFloat ? "imumf" : "si") + " %u, %z : " + c.c +
-            "\n    %w = arith.add" + s + " %v, %r : " + c.c +
-            "\n    linalg.yield %w : " + c.c + "\n  } -> " + out + "\n";
+            ", %o: " + c.c + "):\n    %u = arith.add" + s + " %x, %y : " + c.c +
+            "\n    %v = arith.max" + (isFloat ? "imumf" : "si") +
+            " %u, %z : " + c.c + "\n    %w = arith.add" + s +
+            " %v, %r : " + c.c + "\n    linalg.yield %w : " + c.c +
+            "\n  } -> " + out + "\n";
     result = "%q";
   }
   return text + "  return " + result + " : " + out + "\n}\n";
@@ -120,8 +121,7 @@ std::string checkPacked(const Case &c, IsaLevel level, uint64_t seed) {
   Datum packedDatum = makeDatum(plan->packed);
   Buffer packed(bytesOf(packedDatum));
   Buffer packScratch(compiledPack->info.scratchBytes);
-  call(loadedPack->lookup("pack"),
-       {words[1], word(packed), word(packScratch)});
+  call(loadedPack->lookup("pack"), {words[1], word(packed), word(packScratch)});
   if (!packed.guardsIntact())
     return "packing writes outside";
   words[1] = word(packed);
@@ -142,9 +142,8 @@ std::vector<Case> cases() {
   std::vector<Case> list;
   for (auto [a, b] : {std::pair("mk", "kn"), std::pair("km", "kn"),
                       std::pair("mk", "nk"), std::pair("km", "nk")})
-    for (auto [m, n, k] :
-         {std::tuple(1, 33, 70), std::tuple(4, 16, 8), std::tuple(13, 37, 29),
-          std::tuple(7, 65, 3)})
+    for (auto [m, n, k] : {std::tuple(1, 33, 70), std::tuple(4, 16, 8),
+                           std::tuple(13, 37, 29), std::tuple(7, 65, 3)})
       list.push_back({m, n, k, "f32", "f32", "f32", a, b, m != 4});
   // K in several blocks, the last one shorter; rows past one block.
   list.push_back({13, 21, 531, "f32", "f32", "f32", "mk", "kn", true});

@@ -138,10 +138,10 @@ Tensor Generator::empty(const std::string &element, const Shape &shape,
 }
 
 std::string Generator::binary(const std::string &element) {
-  static const char *floats[] = {"addf", "subf", "mulf", "maximumf",
+  static const char *floats[] = {"addf",     "subf",    "mulf",   "maximumf",
                                  "minimumf", "maxnumf", "minnumf"};
-  static const char *ints[] = {"addi",  "subi", "muli", "maxsi", "minsi",
-                               "andi",  "ori",  "xori", "maxui", "minui"};
+  static const char *ints[] = {"addi", "subi", "muli", "maxsi", "minsi",
+                               "andi", "ori",  "xori", "maxui", "minui"};
   return std::string("arith.") +
          (isFloat(element) ? floats[pick(0, 6)] : ints[pick(0, 9)]);
 }
@@ -207,8 +207,8 @@ void Generator::reduction() {
     init = e == "i1" ? "true" : "1";
   }
   bool fromArgument = chance(0.2);
-  Tensor out = fromArgument ? operand(e, outShape)
-                            : empty(e, outShape, true, init);
+  Tensor out =
+      fromArgument ? operand(e, outShape) : empty(e, outShape, true, init);
   Tensor result{fresh(), e, outShape};
   body << "  " << result.name << " = linalg.generic {indexing_maps = ["
        << identity(rank) << ", " << mapOf(rank, results)
@@ -259,8 +259,8 @@ void Generator::contraction() {
   int64_t loops = 0;
   std::string iterators;
   for (int d = 0; d < 4; ++d) {
-    bool present = d == 3 || (d == 0 && hasBatch) || (d == 1 && hasM) ||
-                   (d == 2 && hasN);
+    bool present =
+        d == 3 || (d == 0 && hasBatch) || (d == 1 && hasM) || (d == 2 && hasN);
     if (!present)
       continue;
     loopOf[d] = loops++;
@@ -280,16 +280,16 @@ void Generator::contraction() {
   auto [shapeC, mapC] = describe(c);
   Tensor ta = operand(e, shapeA), tb = operand(e, shapeB);
   std::string zero = isFloat(out) ? "0.0" : "0";
-  Tensor init = chance(0.2) ? operand(out, shapeC)
-                            : empty(out, shapeC, true, zero);
+  Tensor init =
+      chance(0.2) ? operand(out, shapeC) : empty(out, shapeC, true, zero);
   Tensor result{fresh(), out, shapeC};
   body << "  " << result.name << " = linalg.generic {indexing_maps = ["
        << mapOf(loops, mapA) << ", " << mapOf(loops, mapB) << ", "
        << mapOf(loops, mapC) << "], iterator_types = [" << iterators
-       << "]} ins(" << ta.name << ", " << tb.name << " : " << typeOf(ta)
-       << ", " << typeOf(tb) << ") outs(" << init.name << " : "
-       << typeOf(init) << ") {\n  ^bb0(%x: " << e << ", %y: " << e
-       << ", %acc: " << out << "):\n";
+       << "]} ins(" << ta.name << ", " << tb.name << " : " << typeOf(ta) << ", "
+       << typeOf(tb) << ") outs(" << init.name << " : " << typeOf(init)
+       << ") {\n  ^bb0(%x: " << e << ", %y: " << e << ", %acc: " << out
+       << "):\n";
   std::string x = "%x", y = "%y", f = isFloat(out) ? "f" : "i";
   if (out != e) {
     body << "    %xe = arith.extf %x : bf16 to f32\n"
@@ -315,8 +315,8 @@ void Generator::window() {
        << "affine_map<(d0, d1, d2, d3) -> (d2, d3, d1)>, "
        << "affine_map<(d0, d1, d2, d3) -> (d0, d1)>], iterator_types = "
        << "[\"parallel\", \"parallel\", \"reduction\", \"reduction\"]} ins("
-       << in.name << ", " << w.name << " : " << typeOf(in) << ", "
-       << typeOf(w) << ") outs(" << init.name << " : " << typeOf(init)
+       << in.name << ", " << w.name << " : " << typeOf(in) << ", " << typeOf(w)
+       << ") outs(" << init.name << " : " << typeOf(init)
        << ") {\n  ^bb0(%x: " << e << ", %y: " << e << ", %acc: " << e
        << "):\n    %p = arith.mul" << s << " %x, %y : " << e
        << "\n    %q = arith.add" << s << " %acc, %p : " << e
@@ -343,8 +343,9 @@ void Generator::mask() {
     body << (d ? ", " : "") << "\"parallel\"";
   body << "]} ins(" << in.name << " : " << typeOf(in) << ") outs(" << out.name
        << " : " << typeOf(out) << ") {\n  ^bb0(%x: " << e << ", %z: " << e
-       << "):\n    %i = linalg.index " << i << " : index\n    %j = linalg.index "
-       << j << " : index\n    %r = arith.addi %i, %row : index\n"
+       << "):\n    %i = linalg.index " << i
+       << " : index\n    %j = linalg.index " << j
+       << " : index\n    %r = arith.addi %i, %row : index\n"
        << "    %c = arith.cmpi sle, %j, %r : index\n    %q = arith.select %c, "
        << "%x, %zero" << next << " : " << e << "\n    linalg.yield %q : " << e
        << "\n  } -> " << typeOf(result) << "\n";
@@ -358,12 +359,12 @@ void Generator::argMax() {
   Tensor value = empty("f32", {m}, true, "-100.0");
   Tensor at = empty("i64", {m}, true, "0");
   std::string r = fresh();
-  body << "  " << r << ":2 = linalg.generic {indexing_maps = ["
-       << identity(2) << ", affine_map<(d0, d1) -> (d0)>, "
+  body << "  " << r << ":2 = linalg.generic {indexing_maps = [" << identity(2)
+       << ", affine_map<(d0, d1) -> (d0)>, "
        << "affine_map<(d0, d1) -> (d0)>], iterator_types = [\"parallel\", "
-       << "\"reduction\"]} ins(" << in.name << " : " << typeOf(in)
-       << ") outs(" << value.name << ", " << at.name << " : " << typeOf(value)
-       << ", " << typeOf(at) << ") {\n  ^bb0(%x: f32, %v: f32, %i: i64):\n"
+       << "\"reduction\"]} ins(" << in.name << " : " << typeOf(in) << ") outs("
+       << value.name << ", " << at.name << " : " << typeOf(value) << ", "
+       << typeOf(at) << ") {\n  ^bb0(%x: f32, %v: f32, %i: i64):\n"
        << "    %d = linalg.index 1 : index\n"
        << "    %k = arith.index_cast %d : index to i64\n"
        << "    %c = arith.cmpf ogt, %x, %v : f32\n"
@@ -407,8 +408,8 @@ void Generator::slice() {
   }
   Tensor result{fresh(), in.element, shape};
   body << "  " << result.name << " = tensor.extract_slice " << in.name << "["
-       << offsets << "] [" << sizes << "] [" << strides
-       << "] : " << typeOf(in) << " to " << typeOf(result) << "\n";
+       << offsets << "] [" << sizes << "] [" << strides << "] : " << typeOf(in)
+       << " to " << typeOf(result) << "\n";
   values.push_back(result);
   if (!chance(0.5))
     return;
@@ -439,13 +440,15 @@ void Generator::pad() {
   }
   std::string zero = fresh();
   body << "  " << zero << " = arith.constant "
-       << (isFloat(e) ? "1.0 : " + e : e == "i1" ? "true" : "1 : " + e)
+       << (isFloat(e)  ? "1.0 : " + e
+           : e == "i1" ? "true"
+                       : "1 : " + e)
        << "\n";
   Tensor result{fresh(), e, shape};
   body << "  " << result.name << " = tensor.pad " << in.name << " low[" << low
        << "] high[" << high << "] {\n  ^bb0(" << indices
-       << "):\n    tensor.yield " << zero << " : " << e << "\n  } : "
-       << typeOf(in) << " to " << typeOf(result) << "\n";
+       << "):\n    tensor.yield " << zero << " : " << e
+       << "\n  } : " << typeOf(in) << " to " << typeOf(result) << "\n";
   values.push_back(result);
 }
 
@@ -483,8 +486,8 @@ void Generator::transpose() {
   }
   Tensor out = empty(in.element, shape, false, "");
   Tensor result{fresh(), in.element, shape};
-  body << "  " << result.name << " = linalg.transpose ins(" << in.name
-       << " : " << typeOf(in) << ") outs(" << out.name << " : " << typeOf(out)
+  body << "  " << result.name << " = linalg.transpose ins(" << in.name << " : "
+       << typeOf(in) << ") outs(" << out.name << " : " << typeOf(out)
        << ") permutation = [" << text << "]\n";
   values.push_back(result);
 }
@@ -492,14 +495,11 @@ void Generator::transpose() {
 std::string Generator::run() {
   using Step = void (Generator::*)();
   static const Step steps[] = {
-      &Generator::elementwise, &Generator::elementwise,
-      &Generator::elementwise, &Generator::reduction,
-      &Generator::reduction,   &Generator::contraction,
-      &Generator::contraction, &Generator::window,
-      &Generator::mask,        &Generator::argMax,
-      &Generator::reshape,     &Generator::slice,
-      &Generator::pad,         &Generator::gather,
-      &Generator::transpose};
+      &Generator::elementwise, &Generator::elementwise, &Generator::elementwise,
+      &Generator::reduction,   &Generator::reduction,   &Generator::contraction,
+      &Generator::contraction, &Generator::window,      &Generator::mask,
+      &Generator::argMax,      &Generator::reshape,     &Generator::slice,
+      &Generator::pad,         &Generator::gather,      &Generator::transpose};
   int64_t numOps = pick(1, 6);
   for (int64_t i = 0; i < numOps; ++i)
     (this->*steps[pick(0, std::size(steps) - 1)])();
