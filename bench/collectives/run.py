@@ -48,13 +48,18 @@ def main():
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", default="collectives.json")
+    parser.add_argument("--prefix", default="",
+                        help="put before both commands, for example 'chrt -r "
+                             "50' where other programs run too")
     options, rest = parser.parse_known_args()
+    prefix = options.prefix.split()
     ours, theirs = {}, {}
     for ranks in options.ranks.split(","):
         for _ in range(options.rounds):
-            measure([f"{options.bin}/bench_collectives_local", ranks] + rest,
+            measure(prefix + [f"{options.bin}/bench_collectives_local", ranks]
+                    + rest,
                     ours)
-            measure(["mpirun", "-n", ranks, "--oversubscribe",
+            measure(prefix + ["mpirun", "-n", ranks, "--oversubscribe",
                      f"{options.bin}/bench_collectives_mpi"] + rest, theirs)
     rows = [{"kind": k[0], "dtype": k[1], "ranks": k[2], "bytes": k[3],
              "seconds": ours[k], "openmpi_seconds": theirs[k],

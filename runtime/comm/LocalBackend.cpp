@@ -33,7 +33,7 @@ LocalBackend::LocalBackend(SharedArea &area, int64_t rank,
                            double timeoutSeconds,
                            std::function<bool(int64_t)> isAlive)
     : area(area), self(rank), numRanks(area.layout().numRanks),
-      timeout(timeoutSeconds), spins(spinsFor(numRanks)),
+      timeout(timeoutSeconds), isCrowded(area.control().isCrowded),
       isAlive(std::move(isAlive)), groupSeq(kMaxGroups), sendSeq(numRanks),
       recvSeq(numRanks) {
   area.rank(self).state.store(RankState::running);
@@ -111,6 +111,18 @@ static void runAlone(const CommPlan &plan, const char *in, char *out) {
       copyRegion(pull.region, out, in);
 }
 
+/// In place costs a second synchronisation; copying in costs a second copy, and
+/// n reads by all. Where ranks share cores, a synchronisation is a switch of
+/// the process, and larger messages are copied in. All ranks decide alike.
+bool LocalBackend::isEager(const CommPlan &plan) const {
+  constexpr int64_t kMaxReads = 128 << 10;
+  int64_t bytes = std::max(plan.inBytes, plan.peer < 0 ? 0 : plan.outBytes);
+  if (isCrowded)
+    return bytes <= kEagerBytes &&
+           bytes * int64_t(plan.members.size()) <= kMaxReads;
+  return bytes <= (plan.comm->kind == CLEAVE_ALL_REDUCE ? 512 : 1024);
+}
+
 Status LocalBackend::runGroup(Place &place, const char *in, char *out) {
   const CommPlan &plan = place.plan;
   bool aliased = plan.comm->kind == CLEAVE_ALL_REDUCE && in == out;
@@ -122,9 +134,7 @@ Status LocalBackend::runGroup(Place &place, const char *in, char *out) {
     runAlone(plan, in, out);
     return Status();
   }
-  // In place costs a second synchronisation; copying costs n reads by all.
-  constexpr int64_t kEagerReads = 128 << 10;
-  if (plan.inBytes <= kEagerBytes && plan.inBytes * n <= kEagerReads)
+  if (isEager(plan))
     return runEager(place, in, out);
   return runInPlace(place, in, out);
 }
@@ -143,11 +153,20 @@ static void reduceRows(const CommPlan &plan, const void **in, size_t n,
   }
 }
 
+/// Copies a small message to where others read it. They have read the previous
+/// one from there, so each line must first be fetched back for writing; asking
+/// for all of them at once is faster than one after the other.
+static void copyIn(char *target, const char *source, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += 64)
+    __asm__ volatile("prefetchw %0" : : "m"(target[at]));
+  if (bytes)
+    std::memcpy(target, source, size_t(bytes));
+}
+
 Status LocalBackend::runEager(Place &place, const char *in, char *out) {
   const CommPlan &plan = place.plan;
   Entry &mine = area.cell(self, place.slot).entries[place.seq & 1];
-  if (plan.inBytes)
-    std::memcpy(mine.data, in, size_t(plan.inBytes));
+  copyIn(mine.data, in, plan.inBytes);
   post(place, nullptr, nullptr);
   CLEAVE_RETURN_IF_ERROR(awaitArrivals(place));
   auto data = [&](int64_t member) -> const char * {
@@ -261,10 +280,10 @@ Status LocalBackend::runSend(Place &place, const char *in) {
     CLEAVE_RETURN_IF_ERROR(
         await(place, plan.peer, channel.done, seq - 2, false));
   Entry &entry = channel.entries[seq & 1];
-  bool eager = plan.inBytes <= kEagerBytes;
+  bool eager = isEager(plan);
   char *none = nullptr;
   if (eager)
-    std::memcpy(entry.data, in, size_t(plan.inBytes));
+    copyIn(entry.data, in, plan.inBytes);
   else
     CLEAVE_RETURN_IF_ERROR(stage(plan, &in, &none));
   entry.comm = area.commId(plan.comm);
@@ -282,7 +301,7 @@ Status LocalBackend::runRecv(Place &place, char *out) {
   CLEAVE_RETURN_IF_ERROR(
       await(place, plan.peer, entry.arrived, place.seq, true));
   CLEAVE_RETURN_IF_ERROR(checkMatch(place, plan.peer, entry));
-  bool eager = plan.outBytes <= kEagerBytes;
+  bool eager = isEager(plan);
   std::memcpy(out, eager ? entry.data : area.at(entry.in),
               size_t(plan.outBytes));
   publish(channel.done, place.seq);

@@ -48,7 +48,7 @@ private:
   Status runSend(Place &place, const char *in);
   Status runRecv(Place &place, char *out);
 
-  static int spinsFor(int64_t numRanks);
+  bool isEager(const CommPlan &plan) const;
   Status findSlot(const CommPlan &plan);
   void post(Place &place, const char *in, char *out);
   void publish(std::atomic<uint32_t> &word, uint32_t seq);
@@ -74,7 +74,7 @@ private:
   int64_t self;
   int64_t numRanks;
   double timeout;
-  const int spins;
+  const bool isCrowded; // ranks share cores
   std::function<bool(int64_t)> isAlive;
   std::vector<uint32_t> groupSeq;         // by slot
   std::vector<uint32_t> sendSeq, recvSeq; // by peer

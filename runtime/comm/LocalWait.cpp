@@ -44,13 +44,6 @@ static void futexWake(const std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-int LocalBackend::spinsFor(int64_t numRanks) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
-  return known && CPU_COUNT(&cpus) >= numRanks ? kSpinsAlone : kSpinsShared;
-}
-
 void LocalBackend::publish(std::atomic<uint32_t> &word, uint32_t seq) {
   // Sequentially consistent, as is the count of sleepers: either the sleeper
   // sees the new word, or we see the sleeper.
@@ -104,7 +97,8 @@ Status LocalBackend::awaitDone(Place &place) {
 Status LocalBackend::await(Place &place, int64_t peer,
                            const std::atomic<uint32_t> &word, uint32_t seq,
                            bool arrival) {
-  for (int i = 0; i < spins; ++i) {
+  for (int i = 0, spins = isCrowded ? kSpinsShared : kSpinsAlone; i < spins;
+       ++i) {
     if (reached(word, seq))
       return Status();
     __builtin_ia32_pause();

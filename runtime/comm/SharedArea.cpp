@@ -50,6 +50,10 @@ Status SharedArea::mapMemory(int flags, int fd) {
   base = static_cast<char *>(memory);
   // Parents copy data in and out after a fork; a core file would hold it all.
   madvise(base, size_t(sizes.totalBytes), MADV_DONTDUMP);
+  constexpr int64_t kWorthHugePages = 16 << 20;
+  if (sizes.arenaBytes + sizes.residentBytes >= kWorthHugePages)
+    madvise(base + sizes.ranksAt, size_t(sizes.totalBytes - sizes.ranksAt),
+            MADV_HUGEPAGE);
   return Status();
 }
 
@@ -61,6 +65,11 @@ static void initialise(const SharedArea &area) {
   area.control().failedRank.store(-1);
   area.control().identity = programIdentity(area.program());
   area.control().totalBytes = area.layout().totalBytes;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+  area.control().isCrowded =
+      known && CPU_COUNT(&cpus) >= area.layout().numRanks ? 0 : 1;
 }
 
 Status SharedArea::create(const CleaveProgram &program, Kind kind,

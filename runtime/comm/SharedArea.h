@@ -61,8 +61,7 @@ struct Control {
   std::atomic<uint64_t> ready; // kReady when initialised (env launch)
   uint64_t identity;           // of the program; see programIdentity()
   int64_t totalBytes;
-  std::atomic<int32_t> creatorPid;
-  std::atomic<uint64_t> creatorStart;
+  uint64_t isCrowded;                       // 1: fewer cores than ranks
   alignas(64) std::atomic<uint32_t> failed; // 0 no, 1 being written, 2 yes
   std::atomic<int32_t> failedRank;
   std::atomic<int32_t> failedCode;

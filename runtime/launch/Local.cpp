@@ -44,6 +44,7 @@ Outcome launchLocal(const CleaveProgram &program, const Mesh &mesh,
   status = SharedArea::create(program, SharedArea::Kind::processes, &area);
   if (!status.ok())
     return {4, status.message()};
+  Supervisor::handleSignals();
   Supervisor supervisor(*area, options.timeoutSeconds);
   status = supervisor.start([&](int64_t rank) {
     return runRank(*area, mesh, request, options, rank, suffix);

@@ -1,6 +1,8 @@
 //===- Rank.cpp - What one rank has and runs ------------------------------===//
 #include "runtime/launch/Rank.h"
 
+#include <algorithm>
+
 namespace cleave::rt {
 
 Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {

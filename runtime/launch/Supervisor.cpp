@@ -23,10 +23,21 @@ static double now() {
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
+static volatile std::sig_atomic_t caughtSignal = 0;
+
+void Supervisor::handleSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int number) { caughtSignal = number; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 /// In the child: runs the rank and never returns.
 [[noreturn]] static void runChild(SharedArea &area, int64_t rank, int parent,
                                   const std::function<Status(int64_t)> &body) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGINT, SIG_IGN); // the parent ends us
+  std::signal(SIGTERM, SIG_DFL);
   if (getppid() != parent)
     _exit(1); // the parent died before the line above
   area.rank(rank).pid.store(getpid());
@@ -153,6 +164,10 @@ Status Supervisor::poll() {
 Status Supervisor::join() {
   double failedAt = 0;
   while (true) {
+    if (caughtSignal)
+      area.fail(-1, Status(Code::aborted,
+                           concat("stopped by signal ", int(caughtSignal), " (",
+                                  strsignal(caughtSignal), ")")));
     Status status = poll();
     bool anyLeft = false;
     for (const Child &child : children)

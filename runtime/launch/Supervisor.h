@@ -27,6 +27,10 @@ public:
   /// Looks once, without waiting: the first failure so far.
   Status poll();
 
+  /// From now on SIGINT and SIGTERM end the ranks and make join() fail, so that
+  /// the caller can clean up. For processes that do nothing else.
+  static void handleSignals();
+
 private:
   struct Child {
     int pid = -1; // -1 after its end

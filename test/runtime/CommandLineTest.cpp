@@ -109,6 +109,18 @@ TEST_F(CommandLine, LeavesNothingBehind) {
   EXPECT_NE(status, 0);
 }
 
+TEST_F(CommandLine, SignalsEndTheRanksAndCleanUp) {
+  std::string command =
+      "cd " + folder.root() + " && { timeout -s TERM 0.5 " +
+      CLEAVE_TEST_PROGRAM + " " + forward +
+      "--output y=y.npy --repeat 1000000000 2>err.txt; ls *.tmp 2>/dev/null; } "
+      ">out.txt";
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_EQ(readFile(folder.path("err.txt")),
+            "error: stopped by signal 15 (Terminated)\n");
+  EXPECT_EQ(readFile(folder.path("out.txt")), "");
+}
+
 TEST_F(CommandLine, ConvertsHalves) {
   std::vector<float> a = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   put("a.npy", npy("<f4", "(5, 2)", bytesOf(a)));

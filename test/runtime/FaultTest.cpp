@@ -235,15 +235,15 @@ TEST(Fault, LateRankAmongMany) {
       program.program,
       [&](int64_t rank, Backend &backend, char *arena) {
         if (rank == 2)
-          usleep(600'000);
+          usleep(1'000'000);
         else if (rank != 0)
-          usleep(20'000); // so that rank 0 is the first to give up
+          usleep(150'000); // so that rank 0 is the first to give up
         return runComm(program.program, rank, backend, arena, c);
       },
-      0.3);
+      0.4);
   // Ranks 1 and 3 come later, but well before the deadline.
   EXPECT_EQ(status.message(),
-            "rank 0: all_reduce over 'a' in 'layer4.attn' gave up after 0.3 s; "
+            "rank 0: all_reduce over 'a' in 'layer4.attn' gave up after 0.4 s; "
             "ranks 1 3 arrived, rank 2 has not (its last: no communication "
             "yet)");
 }
