@@ -39,6 +39,9 @@ TileShape tileShape(const Product &product, const CpuIsa &isa);
 /// Whether register tiles beat the row loops for this product.
 bool worthTiling(const Product &product, const CpuIsa &isa, bool packed);
 
+/// Whether the product runs on tile registers, if B is packed for them.
+bool usesAmx(const Product &product, const CpuIsa &isa);
+
 /// Dims of B in the order that packed storage has them, or nothing where B is
 /// not indexed dim by dim.
 std::optional<llvm::SmallVector<int64_t>> packOrder(const Product &product);
