@@ -18,6 +18,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options(SHELL:-Xclang SHELL:-fno-pch-timestamp)
 endif()
 
+# What the driver can do: `plan` is all it says about a model, `run` is
+# executables and `cleave check`. Tests and pages that need more are left out.
+set(CLEAVE_FEATURES plan run)
+
+# What a user runs, without the tests: tools, and the libraries that compiled
+# programs link.
+add_custom_target(product)
+
 # The project's include root: "dialects/cleave/Cleave.h", "passes/Passes.h".
 function(cleave_set_target name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}

@@ -34,14 +34,15 @@ function(cleave_add_library name)
   add_dependencies(${name} mlir-headers ${ARG_DEPENDS})
 endfunction()
 
-# cleave_add_tool(name SOURCES ... LINK ...): an executable in build/bin.
+# cleave_add_tool(name SOURCES ... LINK ...): an executable in build/bin. A thin
+# main, so it does without the precompiled header (which is not built as PIE).
 function(cleave_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   cleave_set_target(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} cleave_mlir)
-  target_precompile_headers(${name} REUSE_FROM cleave_pch)
   add_dependencies(${name} mlir-headers)
+  add_dependencies(product ${name})
 endfunction()
 
 # cleave_tablegen(file.td out.inc -flags...): mlir-tblgen beside the .td.

@@ -48,7 +48,7 @@ std::optional<llvm::SmallVector<int64_t>> packOrder(const Product &product);
 
 /// The operation that stands for a packed argument: a view of its storage with
 /// the type of the plain tensor, never read through.
-inline constexpr llvm::StringLiteral kPackedView = "cleave.packed_view";
+inline constexpr llvm::StringLiteral kPackedView = "packed_view";
 
 /// The view that B is, if its layout is the one this product reads.
 mlir::Operation *packedView(const Product &product, const CpuIsa &isa);

@@ -179,8 +179,7 @@ typedef struct CleaveProgram {
 extern const CleaveProgram *const cleave_programs[];
 extern const int64_t cleave_num_programs;
 
-#define CLEAVE_ABI(name, result, parameters)                                   \
-  result cleave_rt_##name parameters;
+#define CLEAVE_ABI(name, result, parameters) result cleave_rt_##name parameters;
 #include "cleave/abi.def"
 
 #ifdef __cplusplus

@@ -8,8 +8,8 @@
 // Example: expand_shape [8] -> [2,4] has factors i(2), j(4): operand ([i,j]),
 // result ([i],[j]).
 //===----------------------------------------------------------------------===//
-#ifndef CLEAVE_PASSES_PROPAGATE_SHARDINGRULE_H
-#define CLEAVE_PASSES_PROPAGATE_SHARDINGRULE_H
+#ifndef CLEAVE_DIALECTS_SHARDING_SHARDINGRULE_H
+#define CLEAVE_DIALECTS_SHARDING_SHARDINGRULE_H
 
 #include "dialects/sharding/Sharding.h"
 
@@ -57,4 +57,4 @@ struct ShardingRule {
 
 } // namespace cleave
 
-#endif // CLEAVE_PASSES_PROPAGATE_SHARDINGRULE_H
+#endif // CLEAVE_DIALECTS_SHARDING_SHARDINGRULE_H

@@ -1,0 +1,61 @@
+//===- CheckData.h - Random inputs and comparisons of check ----*- C++ -*-===//
+#ifndef CLEAVE_DRIVER_CHECKDATA_H
+#define CLEAVE_DRIVER_CHECKDATA_H
+
+#include "runtime/io/Npy.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+/// A tensor at the edge of a program, as --describe prints it.
+struct EdgeTensorType {
+  std::string name;
+  std::vector<int64_t> shape;
+  uint32_t dtype = 0;
+  int64_t numElements() const;
+};
+
+struct EdgeEntryType {
+  std::string name;
+  std::vector<EdgeTensorType> inputs, outputs, weights, states;
+};
+
+/// Reads what `OUT --describe` printed.
+llvm::Expected<std::vector<EdgeEntryType>>
+parseDescription(llvm::StringRef json);
+
+/// Small whole numbers in the tensor's own type, so that sums of floats are
+/// exact; integers lie in [0, maxInteger], for they may be indices.
+std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
+                             int64_t maxInteger);
+
+/// Writes an array as .npy (bf16 as f32).
+llvm::Error writeNpy(llvm::StringRef path, const EdgeTensorType &type,
+                     llvm::ArrayRef<char> data);
+/// Writes tensors as one .safetensors file.
+llvm::Error writeSafetensors(
+    llvm::StringRef path,
+    llvm::ArrayRef<std::pair<EdgeTensorType, std::vector<char>>> tensors);
+
+/// How far two files with one output are apart.
+struct Difference {
+  double maxAbs = 0, maxRel = 0;
+  /// Integers equal; floats within the tolerance of their type; NaN like NaN.
+  bool equal = true;
+  /// The first place where they aren't, "[3, 1]: 2 instead of 5".
+  std::string first;
+};
+llvm::Expected<Difference> compareNpy(llvm::StringRef reference,
+                                      llvm::StringRef other,
+                                      const EdgeTensorType &type);
+/// What `equal` allows, relative to the largest number in the output.
+double toleranceOf(uint32_t dtype);
+
+} // namespace cleave
+
+#endif // CLEAVE_DRIVER_CHECKDATA_H

@@ -1,0 +1,61 @@
+//===- Driver.cpp - The subcommands ---------------------------------------===//
+#include "driver/Driver.h"
+#include "driver/LoadModel.h"
+#include "mlir/IR/MLIRContext.h"
+#include "passes/Registration.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+static int failUsage(llvm::Error error) {
+  llvm::WithColor::error(llvm::errs(), "cleave")
+      << toString(std::move(error)) << "\n";
+  llvm::errs() << "try 'cleave --help'\n";
+  return kBadUsage;
+}
+
+int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
+  llvm::Expected<Options> options = parseOptions(args);
+  if (!options)
+    return failUsage(options.takeError());
+  if (options->help) {
+    llvm::outs() << usage();
+    return kDone;
+  }
+  llvm::Expected<Machine> machine = findMachine(options->machine);
+  if (!machine) {
+    llvm::WithColor::error(llvm::errs(), "cleave")
+        << toString(machine.takeError()) << "\n";
+    return kBadInput;
+  }
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  auto load = [&]() -> OwningOpRef<ModuleOp> {
+    OwningOpRef<ModuleOp> module = loadModel(&context, options->model);
+    if (module && !options->meshes.empty() &&
+        failed(setMeshSizes(*module, options->meshes[0])))
+      return nullptr;
+    return module;
+  };
+  switch (options->command) {
+  case Command::Build:
+    return runBuild(*options, load, program);
+  case Command::Check:
+    return runCheck(*options, load, program);
+  case Command::Plan:
+    return runPlan(*options, load, *machine);
+  case Command::Explain:
+    return runExplain(*options, load, *machine);
+  case Command::Compare:
+    llvm::WithColor::error(llvm::errs(), "cleave")
+        << "compare is not part of this version; run plan once per --mesh\n";
+    return kBadUsage;
+  }
+  llvm_unreachable("all commands are listed");
+}
+
+} // namespace cleave

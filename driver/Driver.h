@@ -1,0 +1,26 @@
+//===- Driver.h - The subcommands ------------------------------*- C++ -*-===//
+#ifndef CLEAVE_DRIVER_DRIVER_H
+#define CLEAVE_DRIVER_DRIVER_H
+
+#include "driver/Options.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "passes/cost/Machine.h"
+
+namespace cleave {
+
+/// Runs a whole command line (without the program's name) on a .mlir model and
+/// returns the exit status. Diagnostics go to stderr, results to stdout.
+int runDriver(llvm::ArrayRef<llvm::StringRef> args, llvm::StringRef program);
+
+/// One subcommand on a loaded model. `load` gives a fresh copy of it, with the
+/// sizes of --mesh; null after a diagnostic.
+using Loader = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()>;
+int runBuild(const Options &options, Loader load, llvm::StringRef program);
+int runCheck(const Options &options, Loader load, llvm::StringRef program);
+int runPlan(const Options &options, Loader load, const Machine &machine);
+int runExplain(const Options &options, Loader load, const Machine &machine);
+
+} // namespace cleave
+
+#endif // CLEAVE_DRIVER_DRIVER_H

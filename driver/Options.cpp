@@ -1,0 +1,281 @@
+//===- Options.cpp - The command line of the driver -----------------------===//
+#include "driver/Options.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace cleave {
+
+StringRef usage() {
+  return R"(usage: cleave COMMAND MODEL [options]
+
+  cleave build   MODEL -o OUT [--until=PHASE] [--emit=mlir|llvm|obj|exe|lib]
+  cleave check   MODEL [--seed N] [--trials N]
+  cleave plan    MODEL
+  cleave explain MODEL [VALUE | --collectives]
+  cleave compare MODEL --mesh A --mesh B ...
+
+MODEL is a .mlir file, or - for standard input.
+PHASE is model, propagate, partition, comm, dispatch, memory or lower.
+
+  --mesh NAME=SIZE,...   sizes of the axes of the model's mesh
+  --target=cpu[:ISA]     ISA is avx2, avx512, amx or native; default: avx2 and
+                         avx512, chosen when the program starts
+  --machine=NAME|FILE    what the plan is for; default cpu-local
+  --json                 one JSON object on standard output
+  --timeout SECONDS      deadline of each wait in check; default 60
+
+Exit status: 0 done; 1 the input is wrong; 2 the command line is wrong; 3 a
+check failed; 4 a rank failed or a deadline passed.
+)";
+}
+
+static Error fail(const Twine &text) {
+  return createStringError(inconvertibleErrorCode(), text);
+}
+
+std::string suggestion(StringRef name, ArrayRef<StringRef> known) {
+  StringRef best;
+  unsigned bestDistance = ~0u;
+  for (StringRef candidate : known) {
+    unsigned distance = name.edit_distance(candidate);
+    if (distance < bestDistance) {
+      bestDistance = distance;
+      best = candidate;
+    }
+  }
+  if (!best.empty() && bestDistance <= std::max<size_t>(2, name.size() / 3))
+    return ("; closest is '" + best + "'").str();
+  if (known.empty())
+    return "; there are none";
+  return "; known are " + join(known, ", ");
+}
+
+Expected<MeshSizes> parseMeshSizes(StringRef text) {
+  MeshSizes sizes;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    auto [name, number] = part.split('=');
+    int64_t size = 0;
+    if (name.empty() || number.getAsInteger(10, size) || size < 1)
+      return fail("--mesh takes name=size,... with sizes of at least 1, got '" +
+                  text + "'");
+    for (auto &[other, otherSize] : sizes)
+      if (other == name)
+        return fail("--mesh names axis '" + name + "' twice in '" + text + "'");
+    sizes.push_back({name.str(), size});
+  }
+  return sizes;
+}
+
+namespace {
+
+/// Walks over the arguments; an option's value follows `=` or a space.
+class Parser {
+public:
+  explicit Parser(ArrayRef<StringRef> args) : args(args) {}
+  Expected<Options> run();
+
+private:
+  Error parseCommand();
+  Error parseOption(StringRef name, std::optional<StringRef> value);
+  Error parsePositional(StringRef arg);
+  Error checkComplete();
+  Expected<StringRef> valueOf(StringRef name, std::optional<StringRef> value);
+  template <typename T>
+  Error parseNumber(StringRef name, std::optional<StringRef> value, T &to);
+  Error parsePhase(StringRef text);
+
+  ArrayRef<StringRef> args;
+  Options options;
+};
+
+Expected<StringRef> Parser::valueOf(StringRef name,
+                                    std::optional<StringRef> value) {
+  if (value)
+    return *value;
+  if (args.empty())
+    return fail("'" + name + "' needs a value");
+  StringRef next = args.front();
+  args = args.drop_front();
+  return next;
+}
+
+template <typename T>
+Error Parser::parseNumber(StringRef name, std::optional<StringRef> value,
+                          T &to) {
+  Expected<StringRef> text = valueOf(name, value);
+  if (!text)
+    return text.takeError();
+  if (text->getAsInteger(10, to))
+    return fail("'" + name + "' takes a number, got '" + *text + "'");
+  return Error::success();
+}
+
+Error Parser::parsePhase(StringRef text) {
+  static constexpr StringRef kPhases[] = {"model",     "propagate", "stage",
+                                          "partition", "comm",      "dispatch",
+                                          "memory",    "lower"};
+  for (auto [i, phase] : enumerate(kPhases))
+    if (text == phase) {
+      options.until = static_cast<PhaseName>(i);
+      return Error::success();
+    }
+  return fail("unknown phase '" + text + "'" + suggestion(text, kPhases));
+}
+
+Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
+  static constexpr StringRef kKnown[] = {
+      "--mesh", "--target", "--machine", "--json",        "--until", "--emit",
+      "--seed", "--trials", "--timeout", "--collectives", "--help",  "-o"};
+  auto text = [&](std::string &to) -> Error {
+    Expected<StringRef> got = valueOf(name, value);
+    if (!got)
+      return got.takeError();
+    to = got->str();
+    return Error::success();
+  };
+  auto flag = [&](bool &to) -> Error {
+    if (value)
+      return fail("'" + name + "' takes no value");
+    to = true;
+    return Error::success();
+  };
+  if (name == "--mesh") {
+    Expected<StringRef> got = valueOf(name, value);
+    if (!got)
+      return got.takeError();
+    Expected<MeshSizes> sizes = parseMeshSizes(*got);
+    if (!sizes)
+      return sizes.takeError();
+    options.meshes.push_back(*sizes);
+    return Error::success();
+  }
+  if (name == "--target")
+    return text(options.target);
+  if (name == "--machine")
+    return text(options.machine);
+  if (name == "-o")
+    return text(options.output);
+  if (name == "--emit")
+    return text(options.emit);
+  if (name == "--json")
+    return flag(options.json);
+  if (name == "--collectives")
+    return flag(options.collectives);
+  if (name == "--help" || name == "-h")
+    return flag(options.help);
+  if (name == "--seed")
+    return parseNumber(name, value, options.seed);
+  if (name == "--trials")
+    return parseNumber(name, value, options.trials);
+  if (name == "--timeout")
+    return parseNumber(name, value, options.timeoutSeconds);
+  if (name == "--until") {
+    std::string phase;
+    if (Error error = text(phase))
+      return error;
+    return parsePhase(phase);
+  }
+  return fail("unknown option '" + name + "'" + suggestion(name, kKnown));
+}
+
+Error Parser::parseCommand() {
+  if (args.empty())
+    return fail("a command is missing; known are build, check, plan, explain, "
+                "compare");
+  StringRef name = args.front();
+  if (name == "--help" || name == "-h")
+    return Error::success();
+  std::optional<Command> command = StringSwitch<std::optional<Command>>(name)
+                                       .Case("build", Command::Build)
+                                       .Case("check", Command::Check)
+                                       .Case("plan", Command::Plan)
+                                       .Case("explain", Command::Explain)
+                                       .Case("compare", Command::Compare)
+                                       .Default(std::nullopt);
+  if (!command)
+    return fail(
+        "unknown command '" + name + "'" +
+        suggestion(name, {"build", "check", "plan", "explain", "compare"}));
+  options.command = *command;
+  args = args.drop_front();
+  return Error::success();
+}
+
+Error Parser::parsePositional(StringRef arg) {
+  if (options.model.empty())
+    options.model = arg.str();
+  else if (options.command == Command::Explain && options.value.empty())
+    options.value = arg.str();
+  else
+    return fail("unexpected argument '" + arg + "'; the model is '" +
+                options.model + "'");
+  return Error::success();
+}
+
+Error Parser::checkComplete() {
+  if (options.help)
+    return Error::success();
+  if (options.model.empty())
+    return fail("the model is missing");
+  if (options.command == Command::Compare) {
+    if (options.meshes.size() < 2)
+      return fail("compare needs --mesh at least twice");
+  } else if (options.meshes.size() > 1) {
+    return fail("--mesh is given " + Twine(options.meshes.size()) +
+                " times; only compare takes several");
+  }
+  static constexpr StringRef kEmit[] = {"mlir", "llvm", "obj", "exe", "lib"};
+  if (!is_contained(kEmit, StringRef(options.emit)))
+    return fail("--emit does not know '" + options.emit + "'" +
+                suggestion(options.emit, kEmit));
+  bool toFile = options.command == Command::Build && !options.until &&
+                options.emit != "mlir" && options.emit != "llvm";
+  if (toFile && options.output.empty())
+    return fail("build needs -o OUT, or --until=PHASE to print a level");
+  if (!StringRef(options.target).starts_with("cpu"))
+    return fail("unknown target '" + options.target + "'; known is cpu[:ISA]");
+  return Error::success();
+}
+
+Expected<Options> Parser::run() {
+  if (Error error = parseCommand())
+    return error;
+  bool onlyPositional = false;
+  while (!args.empty()) {
+    StringRef arg = args.front();
+    args = args.drop_front();
+    if (arg == "--" && !onlyPositional) {
+      onlyPositional = true;
+      continue;
+    }
+    if (onlyPositional || !arg.starts_with("-") || arg == "-") {
+      if (Error error = parsePositional(arg))
+        return error;
+      continue;
+    }
+    std::optional<StringRef> value;
+    if (size_t at = arg.find('='); at != StringRef::npos) {
+      value = arg.substr(at + 1);
+      arg = arg.take_front(at);
+    }
+    if (Error error = parseOption(arg, value))
+      return error;
+  }
+  if (Error error = checkComplete())
+    return error;
+  return options;
+}
+
+} // namespace
+
+Expected<Options> parseOptions(ArrayRef<StringRef> args) {
+  return Parser(args).run();
+}
+
+} // namespace cleave

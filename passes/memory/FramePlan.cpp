@@ -1,0 +1,141 @@
+//===- FramePlan.cpp - Offsets in the frame of a function -----------------===//
+// The second half of Storage: buffers, the temporaries of kernels and the
+// frames of callees get offsets, and the attributes that say so.
+//===----------------------------------------------------------------------===//
+#include "dialects/comm/Comm.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/memory/Storage.h"
+
+using namespace mlir;
+using namespace cleave;
+
+FailureOr<int64_t> StorageContext::scratchBytes(func::FuncOp kernel) {
+  if (auto known =
+          kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr))
+    return known.getInt();
+  FailureOr<int64_t> bytes =
+      kernels::planScratch(kernel, kernels::CpuIsa::get(isa));
+  if (succeeded(bytes))
+    kernel->setAttr(dispatch::kScratchBytesAttr,
+                    Builder(kernel.getContext()).getI64IntegerAttr(*bytes));
+  return bytes;
+}
+
+bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
+                              unsigned output) {
+  std::string key = kernel.getSymName().str() + "|" + std::to_string(input) +
+                    "|" + std::to_string(output);
+  auto [it, fresh] = reuses.try_emplace(key, false);
+  if (fresh)
+    it->second = kernels::mayReuseInput(kernel, input, output,
+                                        kernels::CpuIsa::get(isa));
+  return it->second;
+}
+
+LogicalResult Storage::planFrame() {
+  std::vector<PlannedBuffer> planned;
+  std::vector<unsigned> ids;
+  for (auto [i, buffer] : llvm::enumerate(buffers)) {
+    if (buffer.merged || buffer.base != Base::Frame)
+      continue;
+    PlannedBuffer one{0, groups[buffer.groups.front()].begin, -1};
+    for (unsigned group : buffer.groups) {
+      one.bytes = std::max(one.bytes, groups[group].bytes);
+      one.end = std::max(one.end, groups[group].end);
+    }
+    planned.push_back(one);
+    ids.push_back(i);
+  }
+  SmallVector<std::pair<Operation *, StringRef>> extras;
+  auto addMoment = [&](Operation *op, StringRef attribute, int64_t bytes) {
+    if (bytes == 0)
+      return;
+    planned.push_back({bytes, moments.at(op), moments.at(op)});
+    extras.push_back({op, attribute});
+  };
+  WalkResult walk = func.walk([&](Operation *op) {
+    if (auto call = dyn_cast<dispatch::CallOp>(op)) {
+      FailureOr<int64_t> bytes =
+          context.scratchBytes(context.symbols->lookup<func::FuncOp>(
+              call.getCalleeAttr().getAttr()));
+      if (failed(bytes))
+        return WalkResult::interrupt();
+      addMoment(op, dispatch::kScratchAttr, *bytes);
+    } else if (auto call = dyn_cast<func::CallOp>(op)) {
+      addMoment(op, dispatch::kFrameAttr,
+                context.frameBytes.lookup(call.getCallee()));
+    }
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  MemoryPlan plan = planMemory(planned);
+  frameBytes = planned.empty() ? 0 : plan.bytes;
+  bufferOffsets.assign(buffers.size(), 0);
+  for (auto [i, id] : llvm::enumerate(ids))
+    bufferOffsets[id] = plan.offsets[i];
+  Builder b(func.getContext());
+  for (auto [i, extra] : llvm::enumerate(extras))
+    extra.first->setAttr(extra.second,
+                         b.getI64IntegerAttr(plan.offsets[ids.size() + i]));
+  return success();
+}
+
+Attribute Storage::placeOf(Value value) {
+  MLIRContext *context = func.getContext();
+  auto it = groupIds.find(value);
+  if (it == groupIds.end())
+    return dispatch::AtAttr::get(context, "none", 0);
+  unsigned id = groups[it->second].buffer;
+  const Buffer &buffer = buffers[id];
+  int64_t offset = viewOffset(value).value_or(0);
+  switch (buffer.base) {
+  case Base::Frame:
+    return dispatch::AtAttr::get(context, "frame", bufferOffsets[id] + offset);
+  case Base::Resident:
+    return dispatch::AtAttr::get(context, "resident", buffer.value + offset);
+  case Base::Arg:
+    return dispatch::AtAttr::get(context, "arg", buffer.value);
+  case Base::Result:
+    return dispatch::AtAttr::get(context, "result", buffer.value);
+  case Base::Constant:
+    return dispatch::AtAttr::get(context, "constant", 0);
+  }
+  llvm_unreachable("all bases are listed");
+}
+
+void Storage::annotate() {
+  Builder b(func.getContext());
+  func->setAttr(dispatch::kFrameBytesAttr, b.getI64IntegerAttr(frameBytes));
+  context.frameBytes[func.getSymName()] = frameBytes;
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  for (BlockArgument argument : func.getArguments())
+    if (isTensor(argument.getType()))
+      func.setArgAttr(argument.getArgNumber(), dispatch::kAtAttr,
+                      placeOf(argument));
+  Operation *ret = func.getBody().front().getTerminator();
+  SmallVector<Attribute> pairs;
+  for (OpOperand &use : ret->getOpOperands()) {
+    if (!isTensor(use.get().getType()))
+      continue;
+    unsigned number = use.getOperandNumber();
+    func.setResultAttr(number, dispatch::kAtAttr, placeOf(use.get()));
+    const Buffer &buffer = bufferOf(use.get());
+    if (buffer.base != Base::Arg)
+      continue;
+    context.ties[func.getSymName()].push_back({buffer.value, number});
+    pairs.push_back(b.getDenseI64ArrayAttr({buffer.value, number}));
+  }
+  if (!pairs.empty())
+    func->setAttr(dispatch::kTiesAttr, b.getArrayAttr(pairs));
+  func.walk([&](Operation *op) {
+    if (op == func || !llvm::any_of(op->getResultTypes(), isTensor))
+      return;
+    SmallVector<Attribute> places;
+    for (Value result : op->getResults())
+      places.push_back(isTensor(result.getType())
+                           ? placeOf(result)
+                           : dispatch::AtAttr::get(b.getContext(), "none", 0));
+    op->setAttr(dispatch::kAtAttr, b.getArrayAttr(places));
+  });
+}

@@ -1,0 +1,190 @@
+//===- PlanMemory.cpp - Give every tensor a place -------------------------===//
+// Functions are planned callees first: a call site needs to know how large the
+// callee's frame is and which arguments it takes over. Weights and states lie
+// one after the other in the resident area.
+//===----------------------------------------------------------------------===//
+#include "dialects/cleave/Cleave.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/memory/Passes.h"
+#include "passes/memory/Storage.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+#include <map>
+#define DEBUG_TYPE "cleave-plan-memory"
+namespace cleave {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/memory/Passes.h.inc"
+} // namespace cleave
+
+using namespace mlir;
+using namespace cleave;
+
+namespace {
+struct PlanMemory : cleave::impl::PlanMemoryBase<PlanMemory> {
+  using Base::Base;
+  void getDependentDialects(DialectRegistry &registry) const override {
+    Base::getDependentDialects(registry);
+    // Kernels are lowered to see how large their temporaries are.
+    kernels::registerKernelDialects(registry);
+  }
+  void runOnOperation() override;
+};
+
+/// A weight or state, and where it lies.
+struct Resident {
+  int64_t bytes = 0;
+  /// Read by an entry in this form, not only to be packed.
+  bool needed = false;
+};
+} // namespace
+
+std::optional<kernels::IsaLevel> cleave::parseIsa(StringRef name) {
+  for (kernels::IsaLevel level : kernels::CpuIsa::all())
+    if (kernels::CpuIsa::get(level).name() == name)
+      return level;
+  return std::nullopt;
+}
+
+static bool isPlanned(func::FuncOp func) {
+  return !func.isExternal() && !func->hasAttr(dispatch::kKernelAttr);
+}
+
+/// By `residentName`, in the order of the arguments.
+using Residents =
+    llvm::MapVector<std::string, Resident, std::map<std::string, unsigned>>;
+
+static Residents findResidents(ModuleOp module) {
+  Residents found;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!isPlanned(func))
+      continue;
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+      std::string name = residentName(func.getArgAttrDict(i));
+      if (name.empty())
+        continue;
+      Resident &resident = found[name];
+      resident.bytes = std::max(resident.bytes, bytesOf(type));
+      resident.needed |= !func->hasAttr(dispatch::kInitAttr);
+    }
+  }
+  return found;
+}
+
+/// A packed weight takes the place of the plain one if nobody else needs that.
+static int64_t placeResidents(ModuleOp module, StorageContext &context) {
+  Residents found = findResidents(module);
+  llvm::StringMap<SmallVector<StringRef>> packed;
+  for (auto &[name, resident] : found)
+    if (auto [plain, key] = StringRef(name).split(kPackedSeparator);
+        !key.empty())
+      packed[plain].push_back(name);
+  // The last one needs no room behind it.
+  int64_t end = 0;
+  auto place = [&](StringRef name, int64_t bytes) {
+    int64_t start = llvm::alignTo(end, kMemoryAlignment);
+    context.resident[name] = start;
+    end = start + bytes;
+  };
+  for (auto &[name, resident] : found) {
+    if (context.resident.contains(name))
+      continue;
+    StringRef plain = StringRef(name).split(kPackedSeparator).first;
+    auto forms = packed.find(plain);
+    bool shares = forms != packed.end() && forms->second.size() == 1 &&
+                  found.contains(plain.str()) && !found[plain.str()].needed;
+    if (!shares) {
+      place(name, resident.bytes);
+      continue;
+    }
+    std::string other = forms->second.front().str();
+    place(plain, std::max(found[plain.str()].bytes, found[other].bytes));
+    context.resident[other] = context.resident[plain];
+  }
+  return end;
+}
+
+static LogicalResult planAfterCallees(func::FuncOp func,
+                                      StorageContext &context,
+                                      llvm::StringSet<> &done) {
+  if (!done.insert(func.getSymName()).second)
+    return success();
+  WalkResult walk = func.walk([&](func::CallOp call) {
+    auto callee =
+        context.symbols->lookup<func::FuncOp>(call.getCalleeAttr().getAttr());
+    return WalkResult(planAfterCallees(callee, context, done));
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return Storage(func, context).run();
+}
+
+void PlanMemory::runOnOperation() {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  StorageContext context;
+  std::optional<kernels::IsaLevel> level = parseIsa(isa);
+  if (!level) {
+    module.emitError() << "'" << isa
+                       << "' is no instruction set; known are "
+                          "avx2, avx512 and amx";
+    return signalPassFailure();
+  }
+  context.isa = *level;
+  context.symbols = &symbols;
+  int64_t residentBytes = placeResidents(module, context);
+  module->setAttr(
+      dispatch::kResidentBytesAttr,
+      Builder(module.getContext()).getI64IntegerAttr(residentBytes));
+  llvm::StringSet<> done;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (isPlanned(func) && failed(planAfterCallees(func, context, done)))
+      return signalPassFailure();
+}
+
+MemorySummary cleave::summarizeMemory(ModuleOp planned) {
+  MemorySummary summary;
+  auto integer = [](Operation *op, StringRef name) {
+    auto value = op->getAttrOfType<IntegerAttr>(name);
+    return value ? value.getInt() : 0;
+  };
+  summary.resident = integer(planned, dispatch::kResidentBytesAttr);
+  for (auto &[name, resident] : findResidents(planned))
+    if (StringRef(name).starts_with("state "))
+      summary.states += llvm::alignTo(resident.bytes, kMemoryAlignment);
+  summary.weights = summary.resident - summary.states;
+  SymbolTable symbols(planned);
+  for (auto func : planned.getOps<func::FuncOp>()) {
+    int64_t frame = integer(func, dispatch::kFrameBytesAttr);
+    if (func->hasAttr(dispatch::kInitAttr))
+      summary.initArena = frame;
+    if (isPlanned(func) &&
+        (func.isPublic() || func->hasAttr(dispatch::kInitAttr)))
+      summary.arena = std::max(summary.arena, frame);
+    if (!func.isPublic())
+      continue;
+    MemorySummary::Entry entry;
+    entry.name = func.getSymName();
+    entry.arena = frame;
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
+      if (residentName(func.getArgAttrDict(i)).empty())
+        entry.inputs += bytesOf(type);
+    for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+      if (residentName(func.getResultAttrDict(i)).empty())
+        entry.outputs += bytesOf(type);
+    func.walk([&](dispatch::CallOp call) {
+      auto kernel = symbols.lookup(call.getCallee());
+      entry.workspace = std::max(entry.workspace,
+                                 integer(kernel, dispatch::kScratchBytesAttr));
+    });
+    summary.entries.push_back(entry);
+  }
+  return summary;
+}
+
+void cleave::buildMemoryPipeline(OpPassManager &pm, kernels::IsaLevel isa) {
+  std::string name = kernels::CpuIsa::get(isa).name().str();
+  // Before offsets are given: packed weights have other sizes.
+  pm.addPass(createPackWeights({name}));
+  pm.addPass(createPlanMemory({name}));
+  pm.addPass(createVerifyPlanned());
+}

@@ -1,0 +1,538 @@
+//===- Partitioner.cpp - From the placed model to one rank's --------------===//
+#include "passes/partition/Partitioner.h"
+#include "dialects/cleave/ShardingRuleOpInterface.h"
+#include "passes/propagate/ProgramGraph.h"
+
+using namespace mlir;
+
+namespace cleave {
+
+static bool isTensor(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+Partitioner::Partitioner(ModuleOp module, const Mesh &mesh,
+                         const Machine &machine)
+    : module(module), mesh(mesh), resharder(mesh, machine),
+      builder(module.getContext()), emitter(builder, this->mesh),
+      chooser(this->mesh) {}
+
+LogicalResult Partitioner::run() {
+  for (func::FuncOp function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && failed(partitionFunction(function)))
+      return failure();
+  // Signatures change last: until then calls read the callees' shardings.
+  for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    Operation *ret = function.getBody().front().getTerminator();
+    SmallVector<Type> globals(function.getResultTypes());
+    function.setType(builder.getFunctionType(
+        function.getBody().front().getArgumentTypes(), ret->getOperandTypes()));
+    if (mesh.name.empty())
+      continue;
+    if (function.isPrivate()) {
+      for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
+        function.removeArgAttr(i, kShardingAttr);
+      for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
+        function.removeResultAttr(
+            i, StringAttr::get(module.getContext(), kShardingAttr));
+      continue;
+    }
+    for (auto [i, type] : llvm::enumerate(globals))
+      function.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+Sharding Partitioner::declaredArg(func::FuncOp function, unsigned index) const {
+  auto attr = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
+  return attr ? toSharding(mesh, attr)
+              : Sharding::whole(type.getRank(), /*open=*/false);
+}
+
+Sharding Partitioner::declaredResult(func::FuncOp function,
+                                     unsigned index) const {
+  auto attr = function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
+  auto type = cast<RankedTensorType>(function.getResultTypes()[index]);
+  Sharding result = attr ? toSharding(mesh, attr)
+                         : Sharding::whole(type.getRank(), /*open=*/false);
+  result.partial.clear();
+  return result;
+}
+
+Sharding Partitioner::declared(Value value) const {
+  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+  ShardingAttr attr;
+  if (auto result = dyn_cast<OpResult>(value)) {
+    attr = resultShardings(result.getOwner())[result.getResultNumber()];
+  } else {
+    auto arg = cast<BlockArgument>(value);
+    Operation *parent = arg.getOwner()->getParentOp();
+    if (auto function = dyn_cast<func::FuncOp>(parent))
+      return declaredArg(function, arg.getArgNumber());
+    auto loop = cast<scf::ForOp>(parent);
+    attr =
+        resultShardings(loop)[arg.getArgNumber() - loop.getNumInductionVars()];
+  }
+  return attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
+}
+
+RankedTensorType Partitioner::blockType(Type type,
+                                        const Sharding &sharding) const {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get(localShape(tensor.getShape(), sharding),
+                               tensor.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Versions of a value
+//===----------------------------------------------------------------------===//
+
+void Partitioner::define(Value value, const Sharding &sharding, Value block) {
+  versions[value].push_back({sharding, block});
+}
+
+std::string Partitioner::nameOf(Value value) {
+  if (std::string name = givenName(value); !name.empty())
+    return name;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  value.printAsOperand(os, *names);
+  return text;
+}
+
+comm::CauseAttr Partitioner::causeOf(Value value, const Need &need) {
+  return comm::CauseAttr::get(module.getContext(),
+                              need.op->getName().getStringRef(), nameOf(value),
+                              need.why, need.remedy);
+}
+
+/// Where a moved block can be found again: in the block that defines it, before
+/// what now asks for it.
+void Partitioner::setInsertionPointFor(Value block) {
+  Block *home = block.getParentBlock();
+  Block *here = builder.getInsertionBlock();
+  if (home == here)
+    return;
+  Operation *ancestor = here->getParentOp();
+  while (ancestor->getBlock() != home)
+    ancestor = ancestor->getParentOp();
+  builder.setInsertionPoint(ancestor);
+}
+
+FailureOr<Value> Partitioner::remake(Value value, const Sharding &target) {
+  Operation *op = value.getDefiningOp();
+  ShardingRule rule = ruleOf(op);
+  FactorChoice choice;
+  choice.axes.resize(rule.factors.size());
+  for (auto [dim, sharding] :
+       llvm::zip_equal(rule.results[0].dims, target.dims))
+    choice.axes[dim[0]] = sharding.axes;
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(shardedOperands(op))) {
+    if (!isTensor(operand)) {
+      operands.push_back(scalars.lookup(operand));
+      continue;
+    }
+    FailureOr<Value> block =
+        get(operand, impliedSharding(rule, i, choice.axes, mesh), {op, "", ""});
+    if (failed(block))
+      return failure();
+    operands.push_back(*block);
+  }
+  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
+  if (failed(results))
+    return failure();
+  return (*results)[0];
+}
+
+/// A fill of what can itself be made anew.
+static bool canRemake(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isCheap(op) && op->getNumResults() == 1 &&
+         llvm::all_of(op->getOperands(), [](Value operand) {
+           return !isTensor(operand) || canRemake(operand);
+         });
+}
+
+FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
+                                  const Need &need) {
+  auto &held = versions[value];
+  for (const Version &version : held)
+    if (version.sharding.sameLayout(target))
+      return version.block;
+  auto type = cast<RankedTensorType>(value.getType());
+  if (target.partial.empty() && canRemake(value)) {
+    FailureOr<Value> block = remake(value, target);
+    if (failed(block))
+      return failure();
+    // Only where it dominates what follows in its own block.
+    if (!held.empty() &&
+        held[0].block.getParentBlock() == (*block).getParentBlock())
+      define(value, target, *block);
+    return block;
+  }
+  assert(!held.empty() && "operands are partitioned before their users");
+  const Version *best = nullptr;
+  ReshardPlan bestPlan;
+  for (const Version &version : held) {
+    const ReshardPlan &plan =
+        resharder.plan(type.getShape(), elementBytes(type.getElementType()),
+                       version.sharding, target);
+    if (best && plan.seconds >= bestPlan.seconds)
+      continue;
+    best = &version;
+    bestPlan = plan;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  Value from = best->block;
+  setInsertionPointFor(from);
+  Value block =
+      emitter.emit(need.op->getLoc(), from, bestPlan, causeOf(value, need));
+  define(value, target, block);
+  return block;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule) {
+  // The choice is about the cut alone. Axes along which summands pass from an
+  // operand to a result are left alone.
+  AxisList incoming, reserved;
+  for (Value value : shardedOperands(op))
+    if (isTensor(value))
+      llvm::append_range(incoming, declared(value).partial);
+  for (Value value : op->getResults())
+    if (isTensor(value) && !incoming.empty())
+      for (AxisRef axis : declared(value).partial)
+        if (overlaps(incoming, axis))
+          reserved.push_back(axis);
+  std::vector<PlacedTensor> placed;
+  ShardingRule tensors = tensorsOnly(op, rule);
+  auto place = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return;
+    PlacedTensor &to = placed.emplace_back();
+    to.sharding = declared(value);
+    to.sharding.partial.clear();
+    to.shape.assign(type.getShape().begin(), type.getShape().end());
+    to.elementBytes = elementBytes(type.getElementType());
+    Operation *def = value.getDefiningOp();
+    to.cheap = def && isCheap(def);
+  };
+  llvm::for_each(shardedOperands(op), place);
+  llvm::for_each(op->getResults(), place);
+  return chooser.choose(tensors, placed, reserved);
+}
+
+FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
+                                                   const ShardingRule &rule,
+                                                   const FactorChoice &choice,
+                                                   ArrayRef<Value> operands) {
+  LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
+                     scalars);
+  local.cause = comm::CauseAttr::get(
+      module.getContext(), op->getName().getStringRef(),
+      op->getNumResults() ? nameOf(op->getResult(0)) : "",
+      "a dim that it slices, pads or joins is cut", "leave that dim whole");
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
+    return interface.partition(local);
+  return partitionByCloning(op, local);
+}
+
+void Partitioner::copyScalarOp(Operation *op) {
+  Operation *clone = builder.clone(*op, scalars);
+  clone->removeDiscardableAttr(kShardingAttr);
+}
+
+static bool touchesTensors(Operation *op) {
+  return llvm::any_of(op->getResults(), isTensor) ||
+         llvm::any_of(shardedOperands(op), isTensor);
+}
+
+LogicalResult Partitioner::partitionOp(Operation *op) {
+  if (!touchesTensors(op)) {
+    copyScalarOp(op);
+    return success();
+  }
+  if (op->getNumRegions() != 0 && !hasRule(op) &&
+      llvm::any_of(op->getResults(), isTensor))
+    return op->emitOpError()
+           << "has no sharding rule and holds a region; rewrite it with "
+              "linalg ops or attach ShardingRuleOpInterface to it";
+  ShardingRule rule = ruleOf(op);
+  // A copy: operands that are made anew choose in between.
+  FactorChoice choice = choose(op, rule);
+  SmallVector<Value> values = shardedOperands(op);
+
+  // Which operands come as summands, because the results may be summands too.
+  AxisList passed;
+  llvm::SmallBitVector partial(values.size());
+  ReductionKind kind = ReductionKind::Sum;
+  for (OpResult result : op->getResults()) {
+    if (!isTensor(result))
+      continue;
+    Sharding wanted = declared(result);
+    kind = wanted.kind;
+    for (AxisRef axis : wanted.partial)
+      if (llvm::none_of(choice.axes, [&](const AxisList &axes) {
+            return overlaps(axes, axis);
+          }))
+        passed.push_back(axis);
+  }
+  if (!passed.empty()) {
+    for (auto [i, value] : llvm::enumerate(values))
+      if (isTensor(value)) {
+        Sharding own = declared(value);
+        if (own.kind == kind && llvm::any_of(own.partial, [&](AxisRef axis) {
+              return overlaps(passed, axis);
+            }))
+          partial.set(i);
+      }
+    auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+    if (partial.none() || !interface ||
+        !interface.passesPartial(kind, partial)) {
+      partial.reset();
+      passed.clear();
+    }
+  }
+
+  SmallVector<Value> operands;
+  for (auto [i, value] : llvm::enumerate(values)) {
+    if (!isTensor(value)) {
+      operands.push_back(scalars.lookup(value));
+      continue;
+    }
+    Sharding needed = impliedSharding(rule, i, choice.axes, mesh);
+    if (partial.test(i)) {
+      needed.partial = passed;
+      needed.kind = kind;
+    }
+    FailureOr<Value> block =
+        get(value, needed,
+            {op,
+             (op->getName().getStringRef() + " computes with it as " +
+              toString(mesh, needed))
+                 .str(),
+             ("annotate it with " + toString(mesh, needed) +
+              ", or the op's other tensors like it")});
+    if (failed(block))
+      return failure();
+    operands.push_back(*block);
+  }
+  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
+  if (failed(results))
+    return failure();
+  for (auto [result, block] : llvm::zip_equal(op->getResults(), *results)) {
+    if (!isTensor(result)) {
+      scalars.map(result, block);
+      continue;
+    }
+    unsigned tensor = rule.operands.size() + result.getResultNumber();
+    Sharding made = impliedSharding(rule, tensor, choice.axes, mesh);
+    if (!passed.empty()) {
+      llvm::append_range(made.partial, passed);
+      made.partial = normalizeAxisSet(made.partial);
+      made.kind = kind;
+    }
+    define(result, made, block);
+    Sharding wanted = declared(result);
+    std::string why, remedy;
+    if (!made.partial.empty()) {
+      why = "a dim that it reduces is cut over " + toString(mesh, made.partial);
+      remedy = "leave that dim whole over " + toString(mesh, made.partial);
+    } else {
+      why = "it is made as " + toString(mesh, made) + " and declared as " +
+            toString(mesh, wanted);
+      remedy = "declare it as " + toString(mesh, made);
+    }
+    if (canRemake(result))
+      continue;
+    if (failed(get(result, wanted, {op, why, remedy})))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Partitioner::partitionLoop(scf::ForOp loop) {
+  SmallVector<Value> inits;
+  auto needOf = [&](StringRef what) {
+    return Need{loop, ("the loop carries it as its result lies; " + what).str(),
+                "annotate it like the result of the loop"};
+  };
+  for (auto [init, result] :
+       llvm::zip_equal(loop.getInitArgs(), loop.getResults())) {
+    if (!isTensor(init)) {
+      inits.push_back(scalars.lookup(init));
+      continue;
+    }
+    FailureOr<Value> block =
+        get(init, declared(result), needOf("this is its first value"));
+    if (failed(block))
+      return failure();
+    inits.push_back(*block);
+  }
+  auto clone = scf::ForOp::create(
+      builder, loop.getLoc(), scalars.lookup(loop.getLowerBound()),
+      scalars.lookup(loop.getUpperBound()), scalars.lookup(loop.getStep()),
+      inits, [](OpBuilder &b, Location loc, Value, ValueRange args) {
+        scf::YieldOp::create(b, loc, args);
+      });
+  if (loop.getUnsignedCmp())
+    clone.setUnsignedCmp(true);
+  Operation *placeholder = clone.getBody()->getTerminator();
+  scalars.map(loop.getInductionVar(), clone.getInductionVar());
+  for (auto [arg, block, result] :
+       llvm::zip_equal(loop.getRegionIterArgs(), clone.getRegionIterArgs(),
+                       loop.getResults())) {
+    block.setLoc(arg.getLoc());
+    if (isTensor(arg))
+      define(arg, declared(result), block);
+    else
+      scalars.map(arg, block);
+  }
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(placeholder);
+    if (failed(partitionBlock(*loop.getBody())))
+      return failure();
+    SmallVector<Value> yielded;
+    for (auto [value, result] :
+         llvm::zip_equal(loop.getYieldedValues(), loop.getResults())) {
+      if (!isTensor(value)) {
+        yielded.push_back(scalars.lookup(value));
+        continue;
+      }
+      FailureOr<Value> block =
+          get(value, declared(result), needOf("this is its next value"));
+      if (failed(block))
+        return failure();
+      yielded.push_back(*block);
+    }
+    placeholder->setOperands(yielded);
+  }
+  for (auto [result, block] :
+       llvm::zip_equal(loop.getResults(), clone.getResults())) {
+    if (isTensor(result))
+      define(result, declared(result), block);
+    else
+      scalars.map(result, block);
+  }
+  return success();
+}
+
+LogicalResult Partitioner::partitionCall(func::CallOp call) {
+  auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(call.getOperands())) {
+    if (!isTensor(operand)) {
+      operands.push_back(scalars.lookup(operand));
+      continue;
+    }
+    Sharding needed = declaredArg(callee, i);
+    needed.partial.clear();
+    FailureOr<Value> block =
+        get(operand, needed,
+            {call,
+             "'" + callee.getName().str() + "' takes it as " +
+                 toString(mesh, needed),
+             "annotate it with " + toString(mesh, needed)});
+    if (failed(block))
+      return failure();
+    operands.push_back(*block);
+  }
+  SmallVector<Type> types;
+  for (OpResult result : call.getResults())
+    types.push_back(
+        isTensor(result)
+            ? blockType(result.getType(),
+                        declaredResult(callee, result.getResultNumber()))
+            : result.getType());
+  auto clone = func::CallOp::create(builder, call.getLoc(),
+                                    call.getCalleeAttr(), types, operands);
+  for (OpResult result : call.getResults()) {
+    Value block = clone.getResult(result.getResultNumber());
+    if (isTensor(result))
+      define(result, declaredResult(callee, result.getResultNumber()), block);
+    else
+      scalars.map(result, block);
+  }
+  return success();
+}
+
+LogicalResult Partitioner::partitionBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    LogicalResult ok =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case<scf::ForOp>([&](auto loop) { return partitionLoop(loop); })
+            .Case<func::CallOp>([&](auto call) { return partitionCall(call); })
+            .Case<GroupOp>([](auto) { return success(); })
+            .Default([&](Operation *other) { return partitionOp(other); });
+    if (failed(ok))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
+  versions.clear();
+  scalars.clear();
+  names = std::make_unique<AsmState>(function);
+  Block *old = &function.getBody().front();
+  Block *fresh = new Block;
+  function.getBody().push_back(fresh);
+  for (BlockArgument arg : old->getArguments()) {
+    if (!isTensor(arg)) {
+      scalars.map(arg, fresh->addArgument(arg.getType(), arg.getLoc()));
+      continue;
+    }
+    Sharding sharding = declaredArg(function, arg.getArgNumber());
+    sharding.partial.clear();
+    define(
+        arg, sharding,
+        fresh->addArgument(blockType(arg.getType(), sharding), arg.getLoc()));
+    if (function.isPublic() && !mesh.name.empty()) {
+      function.setArgAttr(arg.getArgNumber(), kGlobalTypeAttr,
+                          TypeAttr::get(arg.getType()));
+      function.setArgAttr(arg.getArgNumber(), kShardingAttr,
+                          toShardingAttr(module.getContext(), mesh, sharding));
+    }
+  }
+  builder.setInsertionPointToEnd(fresh);
+  if (failed(partitionBlock(*old)))
+    return failure();
+  SmallVector<Value> returned;
+  auto ret = cast<func::ReturnOp>(old->getTerminator());
+  for (auto [i, value] : llvm::enumerate(ret.getOperands())) {
+    if (!isTensor(value)) {
+      returned.push_back(scalars.lookup(value));
+      continue;
+    }
+    Sharding needed = declaredResult(function, i);
+    FailureOr<Value> block =
+        get(value, needed,
+            {ret, "it is returned as " + toString(mesh, needed),
+             "declare result " + std::to_string(i) + " as it is computed"});
+    if (failed(block))
+      return failure();
+    returned.push_back(*block);
+  }
+  func::ReturnOp::create(builder, ret.getLoc(), returned);
+  versions.clear();
+  scalars.clear();
+  names.reset();
+  old->dropAllDefinedValueUses();
+  old->erase();
+  return success();
+}
+
+} // namespace cleave

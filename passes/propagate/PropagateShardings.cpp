@@ -1,0 +1,79 @@
+//===- PropagateShardings.cpp - Give every value a sharding ---------------===//
+// The shell around ProgramGraph: afterwards every tensor has a closed sharding,
+// which is what the gate --cleave-verify-placed checks.
+//===----------------------------------------------------------------------===//
+#include "dialects/cleave/Cleave.h"
+#include "dialects/cleave/ShardingRuleOpInterface.h"
+#include "passes/Passes.h"
+#include "passes/propagate/ProgramGraph.h"
+#define DEBUG_TYPE "cleave-propagate-shardings"
+
+using namespace mlir;
+
+namespace cleave {
+#define GEN_PASS_DEF_PROPAGATESHARDINGS
+#define GEN_PASS_DEF_VERIFYPLACED
+#include "passes/Passes.h.inc"
+} // namespace cleave
+
+namespace {
+using namespace cleave;
+
+struct PropagateShardings
+    : cleave::impl::PropagateShardingsBase<PropagateShardings> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+
+struct VerifyPlaced : cleave::impl::VerifyPlacedBase<VerifyPlaced> {
+  using Base::Base;
+  void runOnOperation() override;
+};
+
+LogicalResult verifyClosed(Location loc, ShardingAttr sharding,
+                           const Twine &what) {
+  if (!sharding)
+    return emitError(loc) << what << " has no sharding after propagation";
+  for (DimShardingAttr dim : sharding.getDims())
+    if (dim.getOpen())
+      return emitError(loc) << what << " has the open sharding " << sharding
+                            << " after propagation";
+  return success();
+}
+
+} // namespace
+
+void PropagateShardings::runOnOperation() {
+  FailureOr<ProgramGraph> graph = ProgramGraph::build(getOperation());
+  if (failed(graph) || failed(graph->solve()))
+    return signalPassFailure();
+  if (!graph->mesh.name.empty())
+    graph->annotate();
+}
+
+void VerifyPlaced::runOnOperation() {
+  if (!findMesh(getOperation()))
+    return markAllAnalysesPreserved();
+  bool ok = true;
+  getOperation().walk([&](Operation *op) {
+    SmallVector<ShardingAttr> shardings = resultShardings(op);
+    bool inFunction = isa<func::FuncOp, scf::ForOp>(
+        op->getParentOp() ? op->getParentOp() : op);
+    for (auto [result, sharding] : llvm::zip(op->getResults(), shardings))
+      if (inFunction && isa<RankedTensorType>(result.getType()))
+        ok &= succeeded(verifyClosed(result.getLoc(), sharding,
+                                     "'" + valueName(result) + "'"));
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (!function || function.isExternal())
+      return;
+    for (BlockArgument arg : function.getArguments())
+      if (isa<RankedTensorType>(arg.getType()))
+        ok &= succeeded(verifyClosed(arg.getLoc(),
+                                     function.getArgAttrOfType<ShardingAttr>(
+                                         arg.getArgNumber(), kShardingAttr),
+                                     "'" + valueName(arg) + "'"));
+  });
+  if (!ok)
+    return signalPassFailure();
+  markAllAnalysesPreserved();
+}

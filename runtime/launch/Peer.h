@@ -1,0 +1,46 @@
+//===- Peer.h - This process as a rank among others -------------*- C++ -*-===//
+#ifndef CLEAVE_RUNTIME_LAUNCH_PEER_H
+#define CLEAVE_RUNTIME_LAUNCH_PEER_H
+
+#include "runtime/comm/LocalBackend.h"
+#include "runtime/launch/Arrays.h"
+#include "runtime/launch/Mpi.h"
+#include "runtime/launch/Rank.h"
+#include "runtime/launch/Rendezvous.h"
+
+namespace cleave::rt {
+
+/// A rank that a launcher has started, for programs that embed a model.
+class Peer {
+public:
+  explicit Peer(const CleaveProgram &program)
+      : program(program), mesh(program) {}
+  ~Peer();
+
+  Status joinEnv(double timeoutSeconds);
+  Status joinMpi(double timeoutSeconds);
+  Status load(const std::vector<BoundArray> &weights);
+  Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
+              const std::vector<BoundArray> &outputs);
+  int64_t index() const { return rank->index; }
+
+  const CleaveProgram &program;
+
+private:
+  /// Tells the others about a failure.
+  Status report(Status status);
+
+  Mesh mesh;
+  Rendezvous rendezvous;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Rank> rank;
+  bool hasFailed = false;
+};
+
+/// Checks a launcher's variables against the program.
+Status checkEnvironment(const CleaveProgram &program,
+                        const RankEnvironment &environment);
+
+} // namespace cleave::rt
+
+#endif // CLEAVE_RUNTIME_LAUNCH_PEER_H

@@ -1,0 +1,101 @@
+//===- Rank.cpp - What one rank has and runs ------------------------------===//
+#include "runtime/launch/Rank.h"
+
+#include <algorithm>
+
+namespace cleave::rt {
+
+Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {
+  // CleaveComm structs are 176 bytes long and 8-byte aligned.
+  const CommPlan *&place =
+      recent[(reinterpret_cast<uintptr_t>(&comm) >> 4) % kRecent];
+  if (place && place->comm == &comm) {
+    *plan = place;
+    return Status();
+  }
+  std::unique_ptr<CommPlan> &known = plans[&comm];
+  if (!known) {
+    auto fresh = std::make_unique<CommPlan>();
+    CLEAVE_RETURN_IF_ERROR(planComm(mesh, index, comm, fresh.get()));
+    known = std::move(fresh);
+  }
+  *plan = place = known.get();
+  return Status();
+}
+
+Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
+  const CommPlan *plan;
+  Status status = planOf(comm, &plan);
+  if (status.ok()) {
+    if (trace)
+      trace->begin(comm.name, comm.cause,
+                   std::max(plan->inBytes, plan->outBytes));
+    status = backend.run(*plan, static_cast<const char *>(in),
+                         static_cast<char *>(out));
+    if (trace)
+      trace->end();
+  }
+  if (!status.ok())
+    lastError = status;
+  return status;
+}
+
+Status Rank::finishCall(int32_t code, const char *what) {
+  if (code == 0)
+    return Status();
+  if (!lastError.ok())
+    return lastError;
+  return internalError("rank ", index, ": ", what, " ended with code ", code);
+}
+
+Status Rank::init() {
+  if (!program.init)
+    return Status();
+  if (trace)
+    trace->begin("init", "", 0);
+  int32_t code = program.init(this, arena, resident);
+  if (trace)
+    trace->end();
+  return finishCall(code, "init");
+}
+
+Status Rank::call(const CleaveEntry &entry) {
+  if (trace)
+    trace->begin(entry.name, "", 0);
+  int32_t code = entry.run(this, arena, resident);
+  if (trace)
+    trace->end();
+  return finishCall(code, entry.name);
+}
+
+} // namespace cleave::rt
+
+//===----------------------------------------------------------------------===//
+// The functions of abi.def
+//===----------------------------------------------------------------------===//
+
+using cleave::rt::Rank;
+
+extern "C" int32_t cleave_rt_comm(CleaveContext *context,
+                                  const CleaveComm *comm, const void *in,
+                                  void *out) {
+  return int32_t(
+      static_cast<Rank *>(context)->communicate(*comm, in, out).code());
+}
+
+extern "C" int64_t cleave_rt_coordinate(CleaveContext *context,
+                                        const CleaveAxes *axes) {
+  Rank *rank = static_cast<Rank *>(context);
+  return rank->mesh.index(rank->mesh.position(rank->index), *axes);
+}
+
+extern "C" void cleave_rt_trace_begin(CleaveContext *context,
+                                      const char *name) {
+  if (auto &trace = static_cast<Rank *>(context)->trace)
+    trace->begin(name, "", 0);
+}
+
+extern "C" void cleave_rt_trace_end(CleaveContext *context) {
+  if (auto &trace = static_cast<Rank *>(context)->trace)
+    trace->end();
+}

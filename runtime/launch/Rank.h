@@ -1,0 +1,53 @@
+//===- Rank.h - What one rank has and runs ----------------------*- C++ -*-===//
+#ifndef CLEAVE_RUNTIME_LAUNCH_RANK_H
+#define CLEAVE_RUNTIME_LAUNCH_RANK_H
+
+#include "runtime/comm/Backend.h"
+#include "runtime/launch/Trace.h"
+#include <array>
+#include <memory>
+#include <unordered_map>
+
+/// What compiled code hands back to the runtime: always a Rank.
+struct CleaveContext {};
+
+namespace cleave::rt {
+
+class Rank : public CleaveContext {
+public:
+  /// `arena` and `resident` hold what the program needs and start as zeros.
+  Rank(const CleaveProgram &program, const Mesh &mesh, int64_t rank,
+       Backend &backend, char *arena, char *resident)
+      : program(program), mesh(mesh), index(rank), backend(backend),
+        arena(arena), resident(resident) {}
+
+  const CleaveProgram &program;
+  const Mesh &mesh;
+  const int64_t index;
+  Backend &backend;
+  char *const arena;
+  char *const resident;
+  std::unique_ptr<Trace> trace; // null: off
+
+  /// Runs the program's init (packs weights), after they are in place.
+  Status init();
+  /// Runs an entry on what lies in the arena.
+  Status call(const CleaveEntry &entry);
+
+  /// Called by compiled code.
+  Status communicate(const CleaveComm &comm, const void *in, void *out);
+
+private:
+  Status planOf(const CleaveComm &comm, const CommPlan **plan);
+  Status finishCall(int32_t code, const char *what);
+
+  /// Direct-mapped, in front of the map of all plans.
+  static constexpr size_t kRecent = 64;
+  std::array<const CommPlan *, kRecent> recent = {};
+  std::unordered_map<const CleaveComm *, std::unique_ptr<CommPlan>> plans;
+  Status lastError;
+};
+
+} // namespace cleave::rt
+
+#endif // CLEAVE_RUNTIME_LAUNCH_RANK_H

@@ -1,0 +1,86 @@
+//===- Request.h - One run, checked before it starts ------------*- C++ -*-===//
+#ifndef CLEAVE_RUNTIME_LAUNCH_REQUEST_H
+#define CLEAVE_RUNTIME_LAUNCH_REQUEST_H
+
+#include "runtime/comm/SharedArea.h"
+#include "runtime/io/Npy.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/launch/Options.h"
+#include "runtime/launch/Rank.h"
+
+namespace cleave::rt {
+
+/// Everything a run needs: files opened, names and types checked, nothing
+/// allocated yet. Ranks made by fork share it.
+class Request {
+public:
+  Request(const CleaveProgram &program, const Mesh &mesh,
+          const Options &options)
+      : program(program), mesh(mesh), options(options) {}
+
+  /// Checks the options against the program and opens the files to read.
+  Status prepare();
+
+  /// Creates the files to write; the old ones stay until commit(). `suffix`
+  /// tells runs apart.
+  Status createOutputs(const std::string &suffix);
+  /// Opens the files that rank 0, another process, has created.
+  Status joinOutputs(const std::string &suffix);
+  Status commit();
+
+  /// One rank's whole work; outputs must be created before writeOutputs().
+  Status load(Rank &rank);
+  Status run(Rank &rank);
+  Status writeOutputs(Rank &rank);
+
+  /// What --trace and --memory-json say about one rank goes to a file of its
+  /// own first, then all are put together.
+  Status writeReports(Rank &rank, const std::string &suffix);
+  Status mergeReports(const std::string &suffix);
+  void discardReports(const std::string &suffix);
+
+private:
+  struct Read {
+    const CleaveTensor *tensor;
+    NpyFile file;
+  };
+  struct Write {
+    const CleaveTensor *tensor;
+    std::string path;
+    uint32_t dtype; // in the file
+    std::string header;
+    int64_t totalBytes;
+    OutputFile file;
+  };
+  struct Used {
+    int64_t arena = 0, resident = 0, weightBytes = 0;
+    std::vector<double> seconds;
+  };
+
+  Status findEntry();
+  Status checkProgram() const;
+  Status openInputs();
+  Status openWeights();
+  Status openStates();
+  Status findOutputs();
+  Status addWrite(const NamedFile &file, const char *role,
+                  const CleaveTensor *tensors, int64_t count);
+  Status readInto(Rank &rank, const CleaveTensor &tensor,
+                  const GlobalArray &array, char *block,
+                  const std::string &what);
+  Status setInputs(Rank &rank);
+  Status measureArena(Rank &rank);
+
+  const CleaveProgram &program;
+  const Mesh &mesh;
+  const Options &options;
+  const CleaveEntry *entry = nullptr;
+  std::vector<Read> inputs, states;
+  std::vector<Write> writes;
+  Safetensors weights;
+  Used used;
+};
+
+} // namespace cleave::rt
+
+#endif // CLEAVE_RUNTIME_LAUNCH_REQUEST_H

@@ -1,0 +1,437 @@
+//===- FilesTest.cpp - .npy and safetensors files -------------------------===//
+#include "test/runtime/Files.h"
+#include "runtime/io/Npy.h"
+#include "runtime/io/Safetensors.h"
+#include "test/runtime/TestProgram.h"
+
+#include <cmath>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+using namespace cleave::rt;
+using namespace cleave::rt::test;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Tensors over a mesh
+//===----------------------------------------------------------------------===//
+
+/// A tensor with storage.
+struct TestTensor {
+  std::vector<int64_t> shape, block;
+  std::vector<std::vector<CleaveAxisRef>> refs;
+  std::vector<CleaveAxes> dims;
+  CleaveTensor tensor = {};
+
+  TestTensor(uint32_t dtype, std::vector<int64_t> sizes,
+             std::vector<std::vector<CleaveAxisRef>> axes)
+      : shape(std::move(sizes)), refs(std::move(axes)) {
+    tensor.bytes = dtypeBytes(dtype);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      dims.push_back({int64_t(refs[d].size()), refs[d].data()});
+      int64_t n = numBlocks(dims[d]);
+      block.push_back((shape[d] + n - 1) / n);
+      tensor.bytes *= block[d];
+    }
+    tensor.name = tensor.storeName = "t";
+    tensor.loc = "";
+    tensor.dtype = dtype;
+    tensor.rank = int64_t(shape.size());
+    tensor.shape = shape.data();
+    tensor.block = block.data();
+    tensor.dims = dims.data();
+  }
+};
+
+/// Reads all ranks' blocks out of an array and writes them back: nothing is
+/// lost, and padding is zero.
+void roundTrip(const TestTensor &t, const CleaveProgram &program,
+               GlobalArray array, size_t count) {
+  Mesh mesh(program);
+  std::vector<float> back(count, -1);
+  GlobalArray target;
+  target.data = reinterpret_cast<char *>(back.data());
+  target.dtype = CLEAVE_F32;
+  target.shape = array.shape;
+  target.setSteps(false);
+  for (int64_t rank = 0; rank < program.numRanks; ++rank) {
+    std::vector<char> block(size_t(t.tensor.bytes), char(0x55));
+    BlockRange range = BlockRange::of(t.tensor, mesh, rank);
+    EXPECT_EQ(readBlock(t.tensor, range, array, block.data()), 0);
+    int64_t nonZero = 0;
+    for (size_t i = 0; i + 4 <= block.size(); i += 4) {
+      float value;
+      std::memcpy(&value, &block[i], 4);
+      nonZero += value != 0;
+    }
+    EXPECT_EQ(nonZero, range.numElements()); // all data are above zero
+    if (ownsBlock(t.tensor, mesh, rank))
+      writeBlock(t.tensor, range, block.data(), target);
+  }
+  for (size_t i = 0; i < count; ++i)
+    EXPECT_EQ(back[i], float(i + 1));
+}
+
+TEST(Blocks, UnevenDimsRoundTrip) {
+  TestProgram program({2, 3}, 4096, {5, 3, 1, 0, 2, 4});
+  std::vector<float> data(5 * 7);
+  std::iota(data.begin(), data.end(), 1.0f);
+  GlobalArray array;
+  array.data = reinterpret_cast<char *>(data.data());
+  array.dtype = CLEAVE_F32;
+  array.shape = {5, 7};
+  array.setSteps(false);
+  std::vector<CleaveAxisRef> a = {{0, 1, 2}}, b = {{1, 1, 3}},
+                             both = {a[0], b[0]};
+  using Dims = std::vector<std::vector<CleaveAxisRef>>;
+  for (const Dims &dims : {Dims{{}, {}}, Dims{a, b}, Dims{b, a}, Dims{both, {}},
+                           Dims{{}, {b[0], a[0]}}, Dims{{}, a}})
+    roundTrip(TestTensor(CLEAVE_F32, {5, 7}, dims), program.program, array,
+              data.size());
+}
+
+TEST(Blocks, FirstOwnerWrites) {
+  TestProgram program({2, 2});
+  Mesh mesh(program.program);
+  TestTensor t(CLEAVE_F32, {4}, {{{1, 1, 2}}});
+  EXPECT_TRUE(ownsBlock(t.tensor, mesh, 0));
+  EXPECT_TRUE(ownsBlock(t.tensor, mesh, 1));
+  EXPECT_FALSE(ownsBlock(t.tensor, mesh, 2));
+  EXPECT_FALSE(ownsBlock(t.tensor, mesh, 3));
+}
+
+//===----------------------------------------------------------------------===//
+// .npy
+//===----------------------------------------------------------------------===//
+
+Status parse(const std::string &bytes, NpyFile *file) {
+  return file->parse(bytes.data(), int64_t(bytes.size()));
+}
+
+std::string parseError(const std::string &bytes) {
+  NpyFile file;
+  return parse(bytes, &file).message();
+}
+
+TEST(Npy, BothOrdersAndByteOrders) {
+  TestProgram program({2});
+  TestTensor t(CLEAVE_F32, {2, 3}, {{}, {{0, 1, 2}}});
+  std::vector<float> rows = {1, 2, 3, 4, 5, 6}, columns = {1, 4, 2, 5, 3, 6};
+  std::string big;
+  for (float value : rows) {
+    std::string bytes = bytesOf(std::vector<float>{value});
+    big.append(bytes.rbegin(), bytes.rend());
+  }
+  for (const std::string &bytes :
+       {npy("<f4", "(2, 3)", bytesOf(rows)),
+        npy("<f4", "(2, 3)", bytesOf(rows), "False", 2),
+        npy("<f4", "(2, 3)", bytesOf(rows), "False", 3),
+        npy("<f4", "(2, 3)", bytesOf(columns), "True"),
+        npy(">f4", "(2, 3)", big)}) {
+    NpyFile file;
+    Status status = parse(bytes, &file);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(checkNpy(file.array, t.tensor, "x").ok());
+    roundTrip(t, program.program, file.array, 6);
+  }
+}
+
+TEST(Npy, ScalarsAndEmptyArrays) {
+  NpyFile scalar, empty;
+  EXPECT_TRUE(
+      parse(npy("<i8", "()", bytesOf(std::vector<int64_t>{7})), &scalar).ok());
+  EXPECT_TRUE(scalar.array.shape.empty());
+  EXPECT_TRUE(parse(npy("|b1", "(0, 4)", ""), &empty).ok());
+  EXPECT_EQ(empty.array.shape, (std::vector<int64_t>{0, 4}));
+}
+
+TEST(Npy, DamagedFiles) {
+  EXPECT_EQ(parseError(""), "not a whole .npy file: it does not start with the "
+                            "magic string");
+  EXPECT_EQ(parseError(std::string("\x93NUMPY\x09\x00\x10\x00", 10)),
+            "version 9 of the .npy format; versions 1 to 3 are known");
+  EXPECT_EQ(parseError(std::string("\x93NUMPY\x01\x00\x10", 9)),
+            "not a whole .npy file: the header is cut off");
+  EXPECT_EQ(parseError(std::string("\x93NUMPY\x01\x00\xff\xff{", 11)),
+            "not a whole .npy file: the header is cut off");
+  EXPECT_EQ(parseError(std::string("\x93NUMPY\x01\x00\x02\x00{}", 12)),
+            "not a whole .npy file: the header is no dictionary of 'descr', "
+            "'fortran_order' and 'shape'");
+  EXPECT_EQ(parseError(npy("<c8", "(1,)", "12345678")),
+            "the element type is '<c8'; f2, f4, f8, i1, i2, i4, i8 and b1 are "
+            "known");
+  EXPECT_EQ(parseError(npy("<f4", "(3, 4)", "123")),
+            "not a whole .npy file: an array of 3x4 f32 needs 48 bytes, the "
+            "file has 3");
+  EXPECT_EQ(parseError(npy("<f4", "(4611686018427387904, 4)", "")),
+            "not a whole .npy file: an array of 4611686018427387904x4 f32 does "
+            "not fit any file");
+}
+
+TEST(Npy, WrongShapesAndTypes) {
+  TestTensor f32(CLEAVE_F32, {2, 3}, {{}, {}}), bf16(CLEAVE_BF16, {2}, {{}}),
+      f16(CLEAVE_F16, {2}, {{}}), i1(CLEAVE_I1, {2}, {{}});
+  auto error = [](const TestTensor &t, uint32_t dtype,
+                  std::vector<int64_t> shape) {
+    GlobalArray array;
+    array.dtype = dtype;
+    array.shape = std::move(shape);
+    return checkNpy(array, t.tensor, "input 'x' from 'x.npy'").message();
+  };
+  EXPECT_EQ(error(f32, CLEAVE_F32, {3, 2}),
+            "input 'x' from 'x.npy' has shape 3x2, the program expects 2x3");
+  EXPECT_EQ(error(f32, CLEAVE_F32, {}),
+            "input 'x' from 'x.npy' has shape scalar, the program expects 2x3");
+  EXPECT_EQ(error(f32, CLEAVE_F64, {2, 3}),
+            "input 'x' from 'x.npy' has type f64, the program expects f32");
+  EXPECT_EQ(error(bf16, CLEAVE_F16, {2}),
+            "input 'x' from 'x.npy' has type f16, the program expects f32 for "
+            "its bf16");
+  EXPECT_EQ(error(f16, CLEAVE_I8, {2}),
+            "input 'x' from 'x.npy' has type i8, the program expects f16 (or "
+            "f32)");
+  EXPECT_EQ(error(i1, CLEAVE_I8, {2}),
+            "input 'x' from 'x.npy' has type i8, the program expects i1");
+  EXPECT_EQ(error(bf16, CLEAVE_F32, {2}), "");
+  EXPECT_EQ(error(f16, CLEAVE_F32, {2}), "");
+}
+
+TEST(Npy, HeaderIsReadBack) {
+  for (std::vector<int64_t> shape :
+       {std::vector<int64_t>{}, {5}, {5, 0}, {1, 2, 3, 4}}) {
+    std::string header =
+        npyHeader(CLEAVE_F16, shape.data(), int64_t(shape.size()));
+    EXPECT_EQ(header.size() % 64, 0u);
+    NpyFile file;
+    ASSERT_TRUE(parse(header + std::string(64, '\0'), &file).ok());
+    EXPECT_EQ(file.array.shape, shape);
+    EXPECT_EQ(file.array.dtype, uint32_t(CLEAVE_F16));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+TEST(Dtype, HalvesWidenAndNarrowBack) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    float wide = f16ToFloat(uint16_t(bits));
+    EXPECT_EQ(std::isnan(wide), (bits & 0x7fff) > 0x7c00);
+    if (!std::isnan(wide)) {
+      ASSERT_EQ(floatToF16(wide), bits);
+    }
+    float other = bf16ToFloat(uint16_t(bits));
+    if (!std::isnan(other)) {
+      ASSERT_EQ(floatToBf16(other), bits);
+    }
+  }
+}
+
+TEST(Dtype, NarrowingRoundsToNearestEven) {
+  EXPECT_EQ(floatToBf16(1.00390625f), 0x3f80); // halfway, down to even
+  EXPECT_EQ(floatToBf16(1.01171875f), 0x3f82); // halfway, up to even
+  EXPECT_EQ(floatToF16(2049.0f), floatToF16(2048.0f));
+  EXPECT_EQ(floatToF16(65519.0f), 0x7bff);
+  EXPECT_EQ(floatToF16(65520.0f), 0x7c00);
+  EXPECT_EQ(floatToF16(0x1p-25f), 0); // halfway to the smallest
+  EXPECT_EQ(floatToF16(0x1.8p-25f), 1);
+  EXPECT_EQ(floatToBf16(NAN) & 0x7fff, 0x7fc0);
+  EXPECT_EQ(floatToF16(NAN) & 0x7c00, 0x7c00);
+  EXPECT_NE(floatToF16(NAN) & 0x3ff, 0);
+}
+
+TEST(Dtype, ConvertCountsValuesThatOverflow) {
+  float in[4] = {1, 70000, INFINITY, -1e30f};
+  uint16_t out[4];
+  EXPECT_EQ(convert({reinterpret_cast<char *>(out), CLEAVE_F16, 2},
+                    {reinterpret_cast<const char *>(in), CLEAVE_F32, 4}, 4),
+            2);
+}
+
+TEST(Dtype, BooleansBecomeZeroOrOne) {
+  char in[4] = {0, 1, 2, -1}, out[4];
+  convert({out, CLEAVE_I1, 1}, {in, CLEAVE_I1, 1}, 4);
+  EXPECT_EQ(std::string(out, 4), std::string("\0\1\1\1", 4));
+}
+
+//===----------------------------------------------------------------------===//
+// Safetensors
+//===----------------------------------------------------------------------===//
+
+struct WeightFile : testing::Test {
+  TemporaryFolder folder;
+  std::string path = folder.path("w.safetensors");
+
+  /// The message without the path.
+  std::string error(const std::string &bytes) {
+    writeFile(path, bytes);
+    Safetensors files;
+    std::string message = files.add(path).message();
+    std::string prefix = "cannot read '" + path + "': ";
+    return message.rfind(prefix, 0) == 0 ? message.substr(prefix.size())
+                                         : message;
+  }
+};
+
+TEST_F(WeightFile, ReadsOnlyTheBlock) {
+  std::vector<float> data(24);
+  std::iota(data.begin(), data.end(), 1.0f);
+  writeFile(path,
+            safetensors("{\"__metadata__\":{\"a\":\"b\"},\"t\":{\"dtype\":"
+                        "\"F32\",\"shape\":[4,6],\"data_offsets\":[4,100]}"
+                        "}   ",
+                        "abcd" + bytesOf(data)));
+  Safetensors files;
+  Status status = files.add(path);
+  ASSERT_TRUE(status.ok()) << status.message();
+  TestProgram program({2, 2});
+  TestTensor t(CLEAVE_F32, {4, 6}, {{{1, 1, 2}}, {{0, 1, 2}}});
+  EXPECT_TRUE(files.check(t.tensor).ok());
+  roundTrip(t, program.program, *files.find("t"), 24);
+}
+
+TEST_F(WeightFile, DamagedHeaders) {
+  EXPECT_EQ(error("1234"), "the header of 0 bytes does not fit the file of 4; "
+                           "it may be cut off or no safetensors file");
+  EXPECT_EQ(error(std::string("\xff\0\0\0\0\0\0\0{}", 10)),
+            "the header of 255 bytes does not fit the file of 10; it may be "
+            "cut off or no safetensors file");
+  EXPECT_EQ(error(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)),
+            "the header of 18446744073709551615 bytes does not fit the file of "
+            "10; it may be cut off or no safetensors file");
+  EXPECT_EQ(error(safetensors("[1, 2]", "")), "the header is no JSON object");
+  EXPECT_EQ(error(safetensors("{\"t\": ", "")), "the header is no JSON object");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[1]}}", "")),
+            "tensor 't' needs a 'dtype', a 'shape' and two 'data_offsets'");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[-1],"
+                              "\"data_offsets\":[0,4]}}",
+                              "1234")),
+            "tensor 't' needs a 'dtype', a 'shape' and two 'data_offsets'");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
+                              "\"data_offsets\":[0,8]}}",
+                              "1234")),
+            "tensor 't' lies at bytes 0 to 8, the file has 4; it may be cut "
+            "off");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
+                              "\"data_offsets\":[0,4]}}",
+                              "1234")),
+            "tensor 't' of 2 f32 takes 4 bytes in the file, which do not fit "
+            "that shape");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[3],"
+                              "\"data_offsets\":[0,3]},\"u\":{\"dtype\":\"I8\","
+                              "\"shape\":[2],\"data_offsets\":[2,4]}}",
+                              "1234")),
+            "tensors 't' and 'u' overlap");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[1],"
+                              "\"data_offsets\":[0,1]},\"t\":{\"dtype\":\"I8\","
+                              "\"shape\":[1],\"data_offsets\":[1,2]}}",
+                              "1234")),
+            "tensor 't' occurs twice");
+  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],"
+                              "\"data_offsets\":[0,1]}}",
+                              "1")),
+            ""); // only an error when it is asked for
+}
+
+TEST_F(WeightFile, WrongWeights) {
+  writeFile(path, safetensors("{\"mlp.up\":{\"dtype\":\"F32\",\"shape\":[2,2],"
+                              "\"data_offsets\":[0,16]},\"q\":{\"dtype\":"
+                              "\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[16,"
+                              "17]}}",
+                              std::string(17, '\0')));
+  Safetensors files;
+  ASSERT_TRUE(files.add(path).ok());
+  auto error = [&](const char *name, uint32_t dtype,
+                   std::vector<int64_t> shape) {
+    size_t rank = shape.size();
+    TestTensor t(dtype, std::move(shape),
+                 std::vector<std::vector<CleaveAxisRef>>(rank));
+    t.tensor.storeName = name;
+    return files.check(t.tensor).message();
+  };
+  EXPECT_EQ(error("mlp.down", CLEAVE_F32, {2, 2}),
+            "weight 'mlp.down' is not in the weight file; it has 'mlp.up', "
+            "'q'");
+  EXPECT_EQ(error("mlp.up", CLEAVE_F32, {2, 3}),
+            "weight 'mlp.up' has shape 2x2 in the file, the program expects "
+            "2x3");
+  EXPECT_EQ(error("mlp.up", CLEAVE_F64, {2, 2}),
+            "weight 'mlp.up' has type f32 in the file, the program expects "
+            "f64");
+  EXPECT_EQ(error("q", CLEAVE_F32, {1}),
+            "weight 'q' has type F8_E4M3 in the file, the program expects f32");
+  EXPECT_EQ(error("mlp.up", CLEAVE_BF16, {2, 2}), "");
+}
+
+TEST_F(WeightFile, SameNameInTwoFiles) {
+  std::string one = folder.path("1"), two = folder.path("2");
+  for (const std::string &file : {one, two})
+    writeFile(file, safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[1],"
+                                "\"data_offsets\":[0,1]}}",
+                                "1"));
+  Safetensors files;
+  ASSERT_TRUE(files.add(one).ok());
+  EXPECT_EQ(files.add(two).message(), "cannot read '" + two +
+                                          "': tensor 't' is also in another "
+                                          "weight file");
+}
+
+//===----------------------------------------------------------------------===//
+// Output files
+//===----------------------------------------------------------------------===//
+
+TEST(OutputFile, OldFileStaysWhenTheDiskIsFull) {
+  TemporaryFolder folder;
+  std::string path = folder.path("y.npy");
+  writeFile(path, "old");
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before, small{1024, RLIM_INFINITY};
+  getrlimit(RLIMIT_FSIZE, &before);
+  small.rlim_max = before.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &small);
+  {
+    OutputFile file;
+    EXPECT_EQ(file.create(path, 4096, "1").message(),
+              "cannot write '" + path + "': file too large");
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(readFile(path), "old");
+  EXPECT_NE(access((path + ".1.tmp").c_str(), F_OK), 0);
+}
+
+TEST(OutputFile, FullDeviceIsAnError) {
+  OutputFile file;
+  ASSERT_TRUE(file.create("/dev/full", 16, "1").ok());
+  EXPECT_EQ(file.commit().message(),
+            "cannot write '/dev/full': no space left on device");
+}
+
+TEST(OutputFile, ReplacesOnlyAtCommit) {
+  TemporaryFolder folder;
+  std::string path = folder.path("y"), link = folder.path("link");
+  writeFile(path, "old");
+  ASSERT_EQ(symlink(path.c_str(), link.c_str()), 0);
+  for (bool commits : {false, true}) {
+    OutputFile file;
+    char *data;
+    ASSERT_TRUE(file.create(link, 3, "1").ok());
+    ASSERT_TRUE(file.map(&data).ok());
+    std::memcpy(data, "new", 3);
+    EXPECT_EQ(readFile(path), "old");
+    if (commits) {
+      EXPECT_TRUE(file.commit().ok());
+    }
+  }
+  EXPECT_EQ(readFile(path), "new");
+  EXPECT_EQ(readFile(link), "new");
+}
+
+TEST(OutputFile, MissingFolder) {
+  OutputFile file;
+  EXPECT_EQ(file.create("/nowhere/y.npy", 3, "1").message(),
+            "cannot write '/nowhere/y.npy': no such file or directory");
+}
+
+} // namespace
