@@ -27,8 +27,7 @@ bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
                     "|" + std::to_string(output);
   auto [it, fresh] = reuses.try_emplace(key, false);
   if (fresh)
-    it->second = kernels::mayReuseInput(kernel, input, output,
-                                        kernels::CpuIsa::get(isa));
+    it->second = kernels::mayReuseInput(kernel, input, output);
   return it->second;
 }
 
