@@ -315,7 +315,7 @@ void Checker::report() const {
 }
 
 int Checker::run() {
-  auto cleanup = llvm::make_scope_exit([&] {
+  auto cleanup = llvm::scope_exit([&] {
     if (!directory.empty())
       llvm::sys::fs::remove_directories(directory);
   });

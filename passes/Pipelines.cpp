@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "passes/comm/Passes.h"
 #include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
@@ -55,6 +56,22 @@ void buildCommPipeline(OpPassManager &pm) {
   // Folds reshapes and slices that the steps of reshards left side by side.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Before folding: a collective with two users folds with neither.
+  pm.addPass(createShareCollectives());
+  // Reductions of which a rank keeps a part, gathers that are cut again.
+  pm.addPass(createSimplifyComm());
+  // Before hoisting: a loop that reduces in each trip reduces once after it.
+  pm.addPass(createDelayReductions());
+  // Collectives are pure, so what doesn't change leaves loops as well.
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  // A delayed reduction may now be cut, and a hoisted one be there already.
+  pm.addPass(createShareCollectives());
+  pm.addPass(createSimplifyComm());
+  // Last of the changes: nothing folds with a part of a joined buffer.
+  pm.addPass(createCombineCollectives());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createVerifyComm());
 }
 
 LogicalResult partitionModule(ModuleOp module) {

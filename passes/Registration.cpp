@@ -9,6 +9,7 @@
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/comm/Passes.h"
 #include "passes/dispatch/Passes.h"
 #include "passes/lower/Passes.h"
 #include "passes/memory/Passes.h"
@@ -28,6 +29,7 @@ void cleave::registerEverything(mlir::DialectRegistry &registry) {
   registerDialects(registry);
   mlir::registerAllPasses();
   registerCleavePasses();
+  registerCleaveCommPasses();
   registerCleaveDispatchPasses();
   registerCleaveMemoryPasses();
   registerCleaveLowerPasses();

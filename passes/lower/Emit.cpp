@@ -8,6 +8,7 @@
 #include "passes/lower/Passes.h"
 #include "passes/lower/ProgramData.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/ThreadPool.h"
 
 using namespace mlir;
@@ -32,6 +33,7 @@ public:
 
 private:
   LogicalResult lower(kernels::IsaLevel isa);
+  void recallScratch(ModuleOp module, kernels::IsaLevel isa);
   void compileKernel(Job &job);
   LogicalResult compileKernels();
   LogicalResult compileRest(ModuleOp module, kernels::IsaLevel isa);
@@ -50,6 +52,11 @@ private:
 
 static bool isKernel(func::FuncOp func) {
   return func->hasAttr(dispatch::kKernelAttr);
+}
+
+/// Key of the bytes of temporaries of a kernel, beside its object.
+static std::string scratchKey(StringRef key) {
+  return (key + "-scratch").str();
 }
 
 /// Only those gain from tile registers.
@@ -102,12 +109,39 @@ FailureOr<MemorySummary> cleave::planMemoryOf(ModuleOp dispatched,
   return summarizeMemory(*copy);
 }
 
+/// Temporaries of kernels that were compiled before are known; planning memory
+/// need not lower the kernel to find out.
+void Emitter::recallScratch(ModuleOp module, kernels::IsaLevel isa) {
+  Builder b(module.getContext());
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!isKernel(func))
+      continue;
+    auto known = cache.lookup(
+        scratchKey(kernels::cacheKey(func, kernels::CpuIsa::get(isa))));
+    if (known && known->size() == sizeof(int64_t))
+      func->setAttr(dispatch::kScratchBytesAttr,
+                    b.getI64IntegerAttr(
+                        llvm::support::endian::read64le(known->data())));
+  }
+}
+
 LogicalResult Emitter::lower(kernels::IsaLevel isa) {
   variants.push_back(dispatched.clone());
   ModuleOp module = *variants.back();
-  PassManager memory(module.getContext()), code(module.getContext());
-  buildMemoryPipeline(memory, isa);
+  MLIRContext *context = module.getContext();
+  std::string name = kernels::CpuIsa::get(isa).name().str();
+  PassManager packing(context), memory(context), code(context);
+  packing.addPass(createPackWeights({name}));
+  memory.addPass(createPlanMemory({name}));
+  memory.addPass(createVerifyPlanned());
   buildLowerPipeline(code, isa);
+  // The gates check what matters; verifying every attribute after every pass
+  // takes longer than the passes.
+  for (PassManager *pm : {&packing, &memory, &code})
+    pm->enableVerifier(false);
+  if (failed(packing.run(module)))
+    return failure();
+  recallScratch(module, isa);
   if (failed(memory.run(module)))
     return failure();
   if (result.isas.empty())
@@ -153,6 +187,9 @@ void Emitter::compileKernel(Job &job) {
          "planned and compiled kernels agree");
   job.object = std::move(compiled->object);
   cache.store(key, job.object);
+  char scratch[sizeof(int64_t)];
+  llvm::support::endian::write64le(scratch, compiled->info.scratchBytes);
+  cache.store(scratchKey(key), scratch);
 }
 
 LogicalResult Emitter::compileKernels() {

@@ -15,7 +15,7 @@ std::string cleave::headerPath(StringRef library) {
 static void describe(llvm::raw_ostream &os, const Mesh &mesh, StringRef what,
                      ArrayRef<EdgeTensor> tensors) {
   for (const EdgeTensor &tensor : tensors) {
-    os << " *   " << what << " '" << tensor.name << "': " << tensor.type;
+    os << " *   " << what << " '" << tensor.storeName << "': " << tensor.type;
     if (tensor.sharding)
       os << " cut as " << toString(mesh, toSharding(mesh, tensor.sharding));
     os << "\n";
@@ -48,7 +48,7 @@ std::string cleave::headerOf(const ProgramEdge &edge, StringRef library) {
   describe(os, edge.mesh, "weight", edge.weights);
   describe(os, edge.mesh, "state", edge.states);
   os << " */\n#ifndef " << guard << "\n#define " << guard << "\n\n"
-     << "#include \"cleave/abi.h\"\n\n"
+     << "#include \"cleave/runtime.h\"\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
      << "/* One variant per instruction set, the best first. */\n"
      << "extern const CleaveProgram *const cleave_programs[];\n"

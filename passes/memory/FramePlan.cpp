@@ -9,17 +9,16 @@
 using namespace mlir;
 using namespace cleave;
 
-int64_t StorageContext::scratchBytes(func::FuncOp kernel) {
+FailureOr<int64_t> StorageContext::scratchBytes(func::FuncOp kernel) {
   if (auto known =
           kernel->getAttrOfType<IntegerAttr>(dispatch::kScratchBytesAttr))
     return known.getInt();
   FailureOr<int64_t> bytes =
       kernels::planScratch(kernel, kernels::CpuIsa::get(isa));
-  // A kernel that has no code is reported when it is compiled.
-  int64_t value = succeeded(bytes) ? *bytes : 0;
-  kernel->setAttr(dispatch::kScratchBytesAttr,
-                  Builder(kernel.getContext()).getI64IntegerAttr(value));
-  return value;
+  if (succeeded(bytes))
+    kernel->setAttr(dispatch::kScratchBytesAttr,
+                    Builder(kernel.getContext()).getI64IntegerAttr(*bytes));
+  return bytes;
 }
 
 bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
@@ -28,12 +27,11 @@ bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
                     "|" + std::to_string(output);
   auto [it, fresh] = reuses.try_emplace(key, false);
   if (fresh)
-    it->second = kernels::mayReuseInput(kernel, input, output,
-                                        kernels::CpuIsa::get(isa));
+    it->second = kernels::mayReuseInput(kernel, input, output);
   return it->second;
 }
 
-void Storage::planFrame() {
+LogicalResult Storage::planFrame() {
   std::vector<PlannedBuffer> planned;
   std::vector<unsigned> ids;
   for (auto [i, buffer] : llvm::enumerate(buffers)) {
@@ -54,15 +52,22 @@ void Storage::planFrame() {
     planned.push_back({bytes, moments.at(op), moments.at(op)});
     extras.push_back({op, attribute});
   };
-  func.walk([&](Operation *op) {
-    if (auto call = dyn_cast<dispatch::CallOp>(op))
-      addMoment(op, dispatch::kScratchAttr,
-                context.scratchBytes(context.symbols->lookup<func::FuncOp>(
-                    call.getCalleeAttr().getAttr())));
-    else if (auto call = dyn_cast<func::CallOp>(op))
+  WalkResult walk = func.walk([&](Operation *op) {
+    if (auto call = dyn_cast<dispatch::CallOp>(op)) {
+      FailureOr<int64_t> bytes =
+          context.scratchBytes(context.symbols->lookup<func::FuncOp>(
+              call.getCalleeAttr().getAttr()));
+      if (failed(bytes))
+        return WalkResult::interrupt();
+      addMoment(op, dispatch::kScratchAttr, *bytes);
+    } else if (auto call = dyn_cast<func::CallOp>(op)) {
       addMoment(op, dispatch::kFrameAttr,
                 context.frameBytes.lookup(call.getCallee()));
+    }
+    return WalkResult::advance();
   });
+  if (walk.wasInterrupted())
+    return failure();
   MemoryPlan plan = planMemory(planned);
   frameBytes = planned.empty() ? 0 : plan.bytes;
   bufferOffsets.assign(buffers.size(), 0);
@@ -72,6 +77,7 @@ void Storage::planFrame() {
   for (auto [i, extra] : llvm::enumerate(extras))
     extra.first->setAttr(extra.second,
                          b.getI64IntegerAttr(plan.offsets[ids.size() + i]));
+  return success();
 }
 
 Attribute Storage::placeOf(Value value) {

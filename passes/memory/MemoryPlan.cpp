@@ -51,13 +51,16 @@ void Planner::findNeighbours() {
     llvm::erase_if(alive, [&](uint32_t other) {
       return buffers[other].end < buffers[buffer].begin;
     });
+    // One of them may lie last and end where its content ends.
     int64_t sum = sizes[buffer];
+    int64_t spare = sizes[buffer] - buffers[buffer].bytes;
     for (uint32_t other : alive) {
       sum += sizes[other];
+      spare = std::max(spare, sizes[other] - buffers[other].bytes);
       neighbours[buffer].push_back(other);
       neighbours[other].push_back(buffer);
     }
-    best.lowerBound = std::max(best.lowerBound, sum);
+    best.lowerBound = std::max(best.lowerBound, sum - spare);
     alive.push_back(buffer);
   }
 }

@@ -28,7 +28,7 @@ struct PlannedBuffer {
 struct MemoryPlan {
   /// Per buffer, a multiple of the alignment.
   std::vector<int64_t> offsets;
-  /// Size of the arena: exactly up to the end of the last buffer, aligned.
+  /// Size of the arena: exactly up to the end of the last buffer.
   int64_t bytes = 0;
   /// No plan is smaller.
   int64_t lowerBound = 0;

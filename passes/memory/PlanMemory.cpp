@@ -78,10 +78,12 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
     if (auto [plain, key] = StringRef(name).split(kPackedSeparator);
         !key.empty())
       packed[plain].push_back(name);
-  int64_t next = 0;
+  // The last one needs no room behind it.
+  int64_t end = 0;
   auto place = [&](StringRef name, int64_t bytes) {
-    context.resident[name] = next;
-    next += llvm::alignTo(bytes, kMemoryAlignment);
+    int64_t start = llvm::alignTo(end, kMemoryAlignment);
+    context.resident[name] = start;
+    end = start + bytes;
   };
   for (auto &[name, resident] : found) {
     if (context.resident.contains(name))
@@ -98,7 +100,7 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
     place(plain, std::max(found[plain.str()].bytes, found[other].bytes));
     context.resident[other] = context.resident[plain];
   }
-  return next;
+  return end;
 }
 
 static LogicalResult planAfterCallees(func::FuncOp func,

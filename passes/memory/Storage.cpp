@@ -496,7 +496,8 @@ LogicalResult Storage::run() {
         copyBefore(*use);
   }
   reuseInputs();
-  planFrame();
+  if (failed(planFrame()))
+    return failure();
   annotate();
   return success();
 }

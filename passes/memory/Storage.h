@@ -49,7 +49,8 @@ struct StorageContext {
   llvm::StringMap<int64_t> frameBytes;
   mlir::SymbolTable *symbols = nullptr;
 
-  int64_t scratchBytes(mlir::func::FuncOp kernel);
+  /// Fails after a diagnostic if the kernel cannot be lowered.
+  mlir::FailureOr<int64_t> scratchBytes(mlir::func::FuncOp kernel);
   bool mayReuse(mlir::func::FuncOp kernel, unsigned input, unsigned output);
 
 private:
@@ -113,7 +114,7 @@ private:
   void copyBefore(mlir::OpOperand &use);
 
   // Results.
-  void planFrame();
+  mlir::LogicalResult planFrame();
   void annotate();
   mlir::Attribute placeOf(mlir::Value value);
 

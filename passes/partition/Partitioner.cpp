@@ -15,7 +15,7 @@ Partitioner::Partitioner(ModuleOp module, const Mesh &mesh,
                          const Machine &machine)
     : module(module), mesh(mesh), resharder(mesh, machine),
       builder(module.getContext()), emitter(builder, this->mesh),
-      cost(cached(estimateReshardBytes)) {}
+      chooser(this->mesh) {}
 
 LogicalResult Partitioner::run() {
   for (func::FuncOp function : module.getOps<func::FuncOp>())
@@ -203,8 +203,18 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
 // Ops
 //===----------------------------------------------------------------------===//
 
-FactorChoice Partitioner::choose(Operation *op, const ShardingRule &rule) {
-  // The choice is about the cut alone: what stays partial doesn't change it.
+const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule) {
+  // The choice is about the cut alone. Axes along which summands pass from an
+  // operand to a result are left alone.
+  AxisList incoming, reserved;
+  for (Value value : shardedOperands(op))
+    if (isTensor(value))
+      llvm::append_range(incoming, declared(value).partial);
+  for (Value value : op->getResults())
+    if (isTensor(value) && !incoming.empty())
+      for (AxisRef axis : declared(value).partial)
+        if (overlaps(incoming, axis))
+          reserved.push_back(axis);
   std::vector<PlacedTensor> placed;
   ShardingRule tensors = tensorsOnly(op, rule);
   auto place = [&](Value value) {
@@ -221,7 +231,7 @@ FactorChoice Partitioner::choose(Operation *op, const ShardingRule &rule) {
   };
   llvm::for_each(shardedOperands(op), place);
   llvm::for_each(op->getResults(), place);
-  return chooseFactorAxes(tensors, placed, mesh, cost);
+  return chooser.choose(tensors, placed, reserved);
 }
 
 FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
@@ -260,6 +270,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
            << "has no sharding rule and holds a region; rewrite it with "
               "linalg ops or attach ShardingRuleOpInterface to it";
   ShardingRule rule = ruleOf(op);
+  // A copy: operands that are made anew choose in between.
   FactorChoice choice = choose(op, rule);
   SmallVector<Value> values = shardedOperands(op);
 

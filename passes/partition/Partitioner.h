@@ -66,7 +66,7 @@ private:
   void partitionReturn(mlir::func::ReturnOp ret);
   void copyScalarOp(mlir::Operation *op);
 
-  FactorChoice choose(mlir::Operation *op, const ShardingRule &rule);
+  const FactorChoice &choose(mlir::Operation *op, const ShardingRule &rule);
   /// The sharding that propagation gave a value.
   Sharding declared(mlir::Value value) const;
   Sharding declaredArg(mlir::func::FuncOp function, unsigned index) const;
@@ -91,7 +91,7 @@ private:
   Resharder resharder;
   mlir::OpBuilder builder;
   ReshardEmitter emitter;
-  ReshardCost cost;
+  FactorChooser chooser;
   std::unique_ptr<mlir::AsmState> names;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 2>> versions;
   mlir::IRMapping scalars;

@@ -144,7 +144,9 @@ void ProgramGraph::addOp(Operation *op) {
     add(result, annotation ? &*annotation : nullptr);
   }
   if (auto group = dyn_cast<GroupOp>(op)) {
-    groups[group.getGroupId()].push_back(ids.lookup(group.getInput()));
+    // Ids are of one function.
+    groups[{currentFunction, group.getGroupId()}].push_back(
+        ids.lookup(group.getInput()));
     return;
   }
   SmallVector<Value> operands = shardedOperands(op);
@@ -271,8 +273,10 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
     if (!function.isExternal())
       graph.addFunction(function);
   for (func::FuncOp function : module.getOps<func::FuncOp>())
-    if (!function.isExternal())
+    if (!function.isExternal()) {
+      ++graph.currentFunction;
       graph.addBlock(function.getBody().front());
+    }
   for (auto &[id, members] : graph.groups)
     graph.problem.groups.push_back(members);
   for (auto &[name, members] : graph.bindings)
@@ -306,11 +310,16 @@ static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
   return placed;
 }
 
+/// Costs a walk of the function; for messages.
+static std::string nameOf(const GraphValue &value) {
+  return value.value ? valueName(value.value) : value.name;
+}
+
 LogicalResult ProgramGraph::placeReductions() {
   PartialProblem partials;
   std::vector<unsigned> irOps;
   partials.values.resize(values.size());
-  ReshardCost cost = cached(estimateReshardBytes);
+  FactorChooser chooser(mesh);
   for (auto [id, value] : llvm::enumerate(partials.values)) {
     const PropagationValue &from = problem.values[id];
     const Sharding &sharding = result.shardings[id];
@@ -319,6 +328,9 @@ LogicalResult ProgramGraph::placeReductions() {
       bytes *= extent;
     value.bytes = bytes;
     value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
+    // What is declared replicated cannot hold summands.
+    llvm::append_range(value.cutAxes, sharding.replicated);
+    value.cutAxes = normalizeAxisSet(value.cutAxes);
     value.declared = from.initial.partial;
     value.declaredKind = from.initial.kind;
     value.neededWhole = !values[id].value;
@@ -329,8 +341,12 @@ LogicalResult ProgramGraph::placeReductions() {
     entry.results.assign(op.results.begin(), op.results.end());
     if (!ops[i].op)
       continue;
-    FactorChoice choice =
-        chooseFactorAxes(op.rule, placedTensors(*this, op), mesh, cost);
+    // What the user declares partial passes, so the op isn't cut along it.
+    AxisList reserved;
+    for (unsigned id : op.operands)
+      llvm::append_range(reserved, problem.values[id].initial.partial);
+    const FactorChoice &choice =
+        chooser.choose(op.rule, placedTensors(*this, op), reserved);
     for (const AxisList &axes : choice.axes)
       llvm::append_range(entry.usedAxes, axes);
     entry.usedAxes = normalizeAxisSet(entry.usedAxes);
@@ -361,15 +377,16 @@ LogicalResult ProgramGraph::placeReductions() {
     if (error.kind == PartialError::NonLinearUse) {
       InFlightDiagnostic diag =
           emitError(op.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes) << ", but "
           << (op.op ? op.op->getName().getStringRef() : op.tie)
           << " needs the reduced value; remove 'partial' from its sharding or "
              "constrain it before this op";
-      diag.attachNote(value.loc) << "'" << value.name << "' is declared here";
+      diag.attachNote(value.loc)
+          << "'" << nameOf(value) << "' is declared here";
     } else {
       emitError(value.loc)
-          << "'" << value.name << "' is declared partial over "
+          << "'" << nameOf(value) << "' is declared partial over "
           << toString(mesh, error.axes)
           << ", but its producer leaves no such summands there; declare "
              "'partial' only where a dim that is reduced is cut";

@@ -72,7 +72,9 @@ private:
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, unsigned> ids;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> returns;
-  std::map<int64_t, llvm::SmallVector<unsigned, 4>> groups;
+  /// By function and id.
+  std::map<std::pair<unsigned, int64_t>, llvm::SmallVector<unsigned, 4>> groups;
+  unsigned currentFunction = 0;
   /// Weights and states by name.
   std::map<std::string, llvm::SmallVector<unsigned, 4>> bindings;
 };

@@ -8,7 +8,7 @@
 #include "passes/propagate/PropagationState.h"
 #include "passes/propagate/Visit.h"
 #include "llvm/ADT/STLExtras.h"
-#include <deque>
+#include <queue>
 
 namespace cleave {
 
@@ -52,7 +52,10 @@ private:
 
   PropagationState state;
   Visitor visitor;
-  std::deque<unsigned> queues[kNumPhases];
+  /// In program order: what operands say of a value counts before what its
+  /// users would like, as long as both are of one phase.
+  std::priority_queue<unsigned, std::vector<unsigned>, std::greater<>>
+      queues[kNumPhases];
   /// Per op, the phases in whose queue it stands.
   std::vector<uint8_t> pending;
 };
@@ -64,7 +67,7 @@ void Engine::enqueue(unsigned op, Phase phase) {
   if (pending[op] & bit)
     return;
   pending[op] |= bit;
-  queues[static_cast<unsigned>(phase)].push_back(op);
+  queues[static_cast<unsigned>(phase)].push(op);
 }
 
 void Engine::enqueue(unsigned op) {
@@ -85,13 +88,13 @@ void Engine::visit(unsigned op, Phase phase) {
 
 void Engine::drain() {
   for (unsigned phase = 0; phase < kNumPhases;) {
-    std::deque<unsigned> &queue = queues[phase];
+    auto &queue = queues[phase];
     if (queue.empty()) {
       ++phase;
       continue;
     }
-    unsigned op = queue.front();
-    queue.pop_front();
+    unsigned op = queue.top();
+    queue.pop();
     pending[op] &= ~(1u << phase);
     visit(op, static_cast<Phase>(phase));
     phase = 0;

@@ -169,6 +169,9 @@ struct ExtractSliceRule
     TensorFactors source, result;
     for (auto [i, size] : llvm::enumerate(slice.getSourceType().getShape())) {
       SliceDim kind = sliceDimKind(slice, i, size);
+      // A dim that goes: its only index must come to all ranks.
+      if (kind == SliceDim::Full && dropped.test(i))
+        kind = SliceDim::Static;
       FactorKind factorKind = kind == SliceDim::Full ? FactorKind::PassThrough
                               : kind == SliceDim::Static
                                   ? FactorKind::Permutation
@@ -224,7 +227,7 @@ struct ExtractSliceRule
         local.operands[0], offsets, sizes, strides);
     for (auto [i, size] : llvm::enumerate(slice.getSourceType().getShape())) {
       if (!isCut(local, factors, i) ||
-          sliceDimKind(slice, i, size) == SliceDim::Full)
+          (sliceDimKind(slice, i, size) == SliceDim::Full && !dropped.test(i)))
         continue;
       ArrayRef<AxisRef> axes = axesOf(local, factors, i);
       int64_t outSize = slice.getStaticSize(i);

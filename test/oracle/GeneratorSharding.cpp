@@ -193,7 +193,22 @@ void ShardingGenerator::addToOps(func::FuncOp function) {
   }
 }
 
-/// Two values of one shape in one group.
+/// Whether the user says somewhere how this value lies.
+static bool isDeclared(Value value) {
+  if (llvm::any_of(value.getUsers(),
+                   [](Operation *user) { return isa<ConstraintOp>(user); }))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (op)
+    return op->hasAttr(kShardingAttr) || isa<ConstraintOp>(op);
+  auto argument = cast<BlockArgument>(value);
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return function &&
+         function.getArgAttr(argument.getArgNumber(), kShardingAttr);
+}
+
+/// Two values of one shape in one group; at most one is declared, since two
+/// declarations can contradict each other.
 void ShardingGenerator::addGroups(func::FuncOp function) {
   Block &block = function.getBody().front();
   SmallVector<Value> values(block.getArguments());
@@ -206,7 +221,7 @@ void ShardingGenerator::addGroups(func::FuncOp function) {
     return;
   Value first = random.pick(values);
   llvm::erase_if(values, [&](Value value) {
-    return value == first ||
+    return value == first || isDeclared(value) ||
            cast<RankedTensorType>(value.getType()).getShape() !=
                cast<RankedTensorType>(first.getType()).getShape();
   });

@@ -176,7 +176,7 @@ static size_t numOps(ModuleOp module) {
 
 /// Replaces the results of an op and erases it; false if it cannot go.
 static bool dropOp(Operation *op) {
-  if (isa<arith::ConstantOp>(op))
+  if (isa<arith::ConstantOp>(op) && !op->use_empty())
     return false;
   for (Value result : op->getResults()) {
     if (result.use_empty())

@@ -95,7 +95,45 @@ void cleave::kernels::passByBuffer(func::FuncOp kernel) {
   kernel.removeResAttrsAttr();
 }
 
+/// Values that loops carry stay in the buffer they came in: what an iteration
+/// yields is copied there unless it was computed there.
+static void carryInPlace(scf::ForOp loop) {
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  OpBuilder b(yield);
+  for (OpOperand &use : yield->getOpOperands()) {
+    if (!isa<RankedTensorType>(use.get().getType()))
+      continue;
+    Value carried = loop.getRegionIterArgs()[use.getOperandNumber()];
+    Value source = use.get();
+    while (OpOperand *init = tiedInit(source))
+      source = init->get();
+    if (source == carried)
+      continue;
+    Value value = use.get();
+    // Two carried values may change places: copy before either is written.
+    if (isa<BlockArgument>(source) &&
+        cast<BlockArgument>(source).getOwner() == loop.getBody())
+      value = bufferization::AllocTensorOp::create(
+          b, loop.getLoc(), cast<RankedTensorType>(value.getType()),
+          ValueRange(), value);
+    use.set(value);
+  }
+  for (OpOperand &use : yield->getOpOperands()) {
+    if (!isa<RankedTensorType>(use.get().getType()))
+      continue;
+    Value carried = loop.getRegionIterArgs()[use.getOperandNumber()];
+    Value source = use.get();
+    while (OpOperand *init = tiedInit(source))
+      source = init->get();
+    if (source != carried)
+      use.set(bufferization::MaterializeInDestinationOp::create(
+                  b, loop.getLoc(), use.get(), carried)
+                  ->getResult(0));
+  }
+}
+
 LogicalResult cleave::kernels::bufferize(func::FuncOp kernel) {
+  kernel.walk([](scf::ForOp loop) { carryInPlace(loop); });
   bufferization::OneShotBufferizationOptions options;
   options.bufferizeFunctionBoundaries = false;
   options.unknownTypeConverterFn =

@@ -38,7 +38,7 @@ void expandCopies(mlir::func::FuncOp kernel);
 mlir::LogicalResult lowerToLoops(mlir::func::FuncOp kernel);
 
 /// Rewrites math and float ops that would become calls.
-mlir::LogicalResult expandMath(mlir::func::FuncOp kernel, const CpuIsa &isa);
+mlir::LogicalResult expandMath(mlir::func::FuncOp kernel);
 
 /// From loops, vectors and buffers to the LLVM dialect.
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module);

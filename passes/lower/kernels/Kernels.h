@@ -9,8 +9,16 @@
 //
 //   void k(const void *in0, int64_t row, void *out0[, void *scratch])
 //
-// on contiguous row-major data aligned to kBufferAlignment. It calls nothing
-// but memcpy, memmove, memset, and libm for f64 (see Math.h).
+// on contiguous row-major data aligned to kBufferAlignment; i1 takes a byte.
+// It calls nothing but memcpy, memmove and memset, and the C library's
+// functions of f64 and fmodf.
+//
+// What differs from the text of the kernel: sums and products of floats are
+// reassociated (the order is fixed: equal runs give equal bits); sums of bf16
+// and f16 are kept in f32 and rounded once; multiply-adds of matrix products
+// are fused; f32 functions have the errors that test MathTest.cpp states. All
+// else is exact, NaN included. The sign of a zero that is the extremum of
+// several elements is open.
 //
 // Destinations overlap no input, except where `mayReuseInput` allows it.
 //===----------------------------------------------------------------------===//
@@ -98,8 +106,7 @@ mlir::FailureOr<int64_t> planScratch(mlir::func::FuncOp kernel,
 
 /// Whether the destination `output` (the n-th result) may be the very buffer
 /// of argument `input`: each element is read before it is written.
-bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output,
-                   const CpuIsa &isa);
+bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output);
 
 /// 32 hexadecimal digits over what the kernel computes: ops, types,
 /// attributes, constants and data flow. Not over SSA and symbol names,
@@ -118,10 +125,10 @@ struct PackPlan {
   mlir::RankedTensorType packed; // as the kernel reads it
   /// Same text, same pack function.
   std::string key;
-  /// Dims of `type` in the order of `packed`, whose last dim holds `nr`
-  /// neighbours of dim `n`.
+  /// Dims of `type` in the order of `packed`, whose last dims hold `nr`
+  /// neighbours of dim `n` and, for AMX, 2 neighbours of dim `pair`.
   llvm::SmallVector<int64_t> order;
-  int64_t n = 0, nr = 0;
+  int64_t n = 0, nr = 0, pair = -1;
 };
 
 /// The layout that the kernel would like argument `operand` in, or nothing

@@ -1,5 +1,10 @@
 //===- Lower.cpp - One kernel from tensors to the LLVM dialect ------------===//
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/AMX/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -32,7 +37,7 @@ using namespace mlir;
 using namespace cleave::kernels;
 
 void cleave::kernels::registerKernelDialects(DialectRegistry &registry) {
-  registry.insert<affine::AffineDialect, arith::ArithDialect,
+  registry.insert<amx::AMXDialect, affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, cf::ControlFlowDialect,
                   func::FuncDialect, index::IndexDialect, LLVM::LLVMDialect,
                   linalg::LinalgDialect, math::MathDialect,
@@ -117,6 +122,13 @@ static LogicalResult fuseElementwise(func::FuncOp kernel) {
   return applyPatternsGreedily(kernel, std::move(patterns));
 }
 
+/// One form for all ways to write a kernel down.
+static LogicalResult normalise(func::FuncOp kernel) {
+  return success(succeeded(lowerPacks(kernel)) &&
+                 succeeded(generalise(kernel)) &&
+                 succeeded(fuseElementwise(kernel)));
+}
+
 static LogicalResult simplify(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createCanonicalizerPass());
@@ -128,8 +140,7 @@ static LogicalResult simplify(ModuleOp module) {
 static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
                                             const CpuIsa &isa) {
   ModuleOp module = kernel->getParentOfType<ModuleOp>();
-  if (failed(lowerPacks(kernel)) || failed(generalise(kernel)) ||
-      failed(fuseElementwise(kernel)))
+  if (failed(normalise(kernel)))
     return failure();
   passByBuffer(kernel);
   viewPackedArguments(kernel);
@@ -147,29 +158,46 @@ static FailureOr<KernelInfo> lowerToBuffers(func::FuncOp kernel,
   return KernelInfo{*scratch};
 }
 
+/// Branches, also those that carry tile registers.
+static LogicalResult lowerBranches(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateAMXLegalizeForLLVMExportPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addIllegalDialect<cf::ControlFlowDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
 LogicalResult cleave::kernels::lowerToLLVM(ModuleOp module) {
-  PassManager pm(module.getContext());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(arith::createArithExpandOpsPass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  PassManager first(module.getContext());
+  first.addPass(createCanonicalizerPass());
+  first.addPass(createCSEPass());
+  first.addPass(createLoopInvariantCodeMotionPass());
+  first.addPass(memref::createExpandStridedMetadataPass());
+  first.addPass(createLowerAffinePass());
+  first.addPass(arith::createArithExpandOpsPass());
+  first.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectorOptions;
+  vectorOptions.amx = true;
+  first.addPass(createConvertVectorToLLVMPass(vectorOptions));
+  first.addPass(createConvertMathToLLVMPass());
+  first.addPass(createConvertIndexToLLVMPass());
+  first.addPass(createArithToLLVMConversionPass());
+  if (failed(first.run(module)) || failed(lowerBranches(module)))
+    return failure();
+  PassManager second(module.getContext());
+  second.addPass(createFinalizeMemRefToLLVMConversionPass());
   ConvertFuncToLLVMPassOptions funcOptions;
   funcOptions.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(funcOptions));
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  return pm.run(module);
+  second.addPass(createConvertFuncToLLVMPass(funcOptions));
+  second.addPass(createUBToLLVMConversionPass());
+  second.addPass(createReconcileUnrealizedCastsPass());
+  second.addPass(createCanonicalizerPass());
+  second.addPass(createCSEPass());
+  return second.run(module);
 }
 
 /// A module that holds a copy of `kernel` alone.
@@ -187,7 +215,8 @@ static func::FuncOp theKernel(ModuleOp module) {
 static void annotateArguments(ModuleOp module) {
   Builder b(module.getContext());
   for (auto f : module.getOps<LLVM::LLVMFuncOp>())
-    for (unsigned i = 0, e = f.getNumArguments(); i < e; ++i)
+    for (unsigned i = 0, e = f.isExternal() ? 0 : f.getNumArguments(); i < e;
+         ++i)
       if (isa<LLVM::LLVMPointerType>(f.getArgument(i).getType()))
         f.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                      b.getI64IntegerAttr(kBufferAlignment));
@@ -198,8 +227,7 @@ static FailureOr<KernelInfo> lowerIsolated(ModuleOp module, const CpuIsa &isa) {
   if (failed(checkContract(kernel)))
     return failure();
   FailureOr<KernelInfo> info = lowerToBuffers(kernel, isa);
-  if (failed(info) || failed(expandMath(kernel, isa)) ||
-      failed(lowerToLLVM(module)))
+  if (failed(info) || failed(expandMath(kernel)) || failed(lowerToLLVM(module)))
     return failure();
   annotateArguments(module);
   return info;
@@ -259,4 +287,33 @@ FailureOr<int64_t> cleave::kernels::planScratch(func::FuncOp kernel,
   if (failed(info))
     return failure();
   return info->scratchBytes;
+}
+
+bool cleave::kernels::mayReuseInput(func::FuncOp kernel, unsigned input,
+                                    unsigned output) {
+  OwningOpRef<ModuleOp> alone = isolate(kernel);
+  func::FuncOp copy = theKernel(*alone);
+  if (failed(normalise(copy)))
+    return false;
+  // One element-wise op reads and writes the same element of both.
+  linalg::GenericOp only;
+  for (Operation &op : copy.getBody().front().without_terminator()) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic ? !isa<arith::ConstantOp, tensor::EmptyOp>(op) : bool(only))
+      return false;
+    if (generic)
+      only = generic;
+  }
+  auto returned = copy.getBody().front().getTerminator()->getOperand(output);
+  if (!only || returned.getDefiningOp() != only || only.getNumReductionLoops())
+    return false;
+  BlockArgument argument = copy.getArgument(input);
+  if (argument.getType() != returned.getType() || !argument.hasOneUse())
+    return false;
+  OpOperand &use = *argument.use_begin();
+  unsigned result = cast<OpResult>(returned).getResultNumber();
+  return use.getOwner() == only &&
+         only.getMatchingIndexingMap(&use).isIdentity() &&
+         only.getMatchingIndexingMap(only.getDpsInitOperand(result))
+             .isIdentity();
 }

@@ -261,7 +261,12 @@ Value NestEmitter::combine(Operation *combiner, Value x, Value y) {
   state.addOperands({x, y});
   state.addTypes(x.getType());
   state.attributes = llvm::to_vector(combiner->getAttrs());
-  return b.create(state)->getResult(0);
+  Operation *op = b.create(state);
+  // Which of two zeros an extremum over many elements is, is left open.
+  if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    op->setAttr("fastmath", arith::FastMathFlagsAttr::get(
+                                b.getContext(), arith::FastMathFlags::nsz));
+  return op->getResult(0);
 }
 
 Value NestEmitter::reduceLanes(Operation *combiner, Value value) {

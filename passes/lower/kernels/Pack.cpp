@@ -88,22 +88,40 @@ std::optional<PackPlan> cleave::kernels::planPacking(func::FuncOp kernel,
   plan.operand = operand;
   plan.type = type;
   plan.order = *order;
-  plan.nr = tileShape(*product, isa).columns();
+  bool amx = usesAmx(*product, isa);
+  plan.nr = amx ? 16 : tileShape(*product, isa).columns();
   AffineMap map = product->nest.op.getIndexingMapsArray()[product->b];
   for (auto [position, expr] : llvm::enumerate(map.getResults()))
     if (expr.isFunctionOfDim(product->n))
       plan.n = position;
+    else if (amx && expr.isFunctionOfDim(product->k))
+      plan.pair = position;
   SmallVector<int64_t> shape;
-  for (int64_t dim : plan.order)
-    shape.push_back(
-        dim == plan.n ? int64_t(llvm::divideCeil(type.getDimSize(dim), plan.nr))
-                      : type.getDimSize(dim));
+  for (int64_t dim : plan.order) {
+    int64_t tile = dim == plan.n ? plan.nr : dim == plan.pair ? 2 : 1;
+    shape.push_back(llvm::divideCeil(type.getDimSize(dim), tile));
+  }
   shape.push_back(plan.nr);
+  if (amx)
+    shape.push_back(2);
   plan.packed = RankedTensorType::get(shape, type.getElementType());
   llvm::raw_string_ostream text(plan.key);
-  text << type << " n=" << plan.n << " nr=" << plan.nr << " order=";
+  text << type << " n=" << plan.n << " pair=" << plan.pair << " nr=" << plan.nr
+       << " order=";
   llvm::interleave(plan.order, text, ",");
   return plan;
+}
+
+/// Dims that are cut, and by how much, as linalg.pack has them.
+static std::pair<SmallVector<int64_t>, SmallVector<OpFoldResult>>
+innerTiles(const PackPlan &plan, OpBuilder &b) {
+  std::pair<SmallVector<int64_t>, SmallVector<OpFoldResult>> tiles = {
+      {plan.n}, {b.getIndexAttr(plan.nr)}};
+  if (plan.pair >= 0) {
+    tiles.first.push_back(plan.pair);
+    tiles.second.push_back(b.getIndexAttr(2));
+  }
+  return tiles;
 }
 
 func::FuncOp cleave::kernels::buildPackKernel(ModuleOp module,
@@ -118,11 +136,10 @@ func::FuncOp cleave::kernels::buildPackKernel(ModuleOp module,
   b.setInsertionPointToStart(body);
   Value zero = arith::ConstantOp::create(
       b, loc, b.getZeroAttr(plan.type.getElementType()));
+  auto [dims, tiles] = innerTiles(plan, b);
   Value packed =
       linalg::PackOp::create(b, loc, body->getArgument(0), body->getArgument(1),
-                             ArrayRef<int64_t>{plan.n},
-                             ArrayRef<OpFoldResult>{b.getIndexAttr(plan.nr)},
-                             zero, plan.order)
+                             dims, tiles, zero, plan.order)
           .getResult();
   func::ReturnOp::create(b, loc, packed);
   return kernel;
@@ -135,9 +152,9 @@ void cleave::kernels::applyPacking(func::FuncOp kernel, const PackPlan &plan) {
   Location loc = argument.getLoc();
   Value empty = tensor::EmptyOp::create(b, loc, plan.type.getShape(),
                                         plan.type.getElementType());
-  auto plain = linalg::UnPackOp::create(
-      b, loc, argument, empty, ArrayRef<int64_t>{plan.n},
-      ArrayRef<OpFoldResult>{b.getIndexAttr(plan.nr)}, plan.order);
+  auto [dims, tiles] = innerTiles(plan, b);
+  auto plain = linalg::UnPackOp::create(b, loc, argument, empty, dims, tiles,
+                                        plan.order);
   argument.replaceAllUsesExcept(plain.getResult(), plain);
   kernel.setType(FunctionType::get(kernel.getContext(),
                                    kernel.getBody().front().getArgumentTypes(),
@@ -158,7 +175,8 @@ LogicalResult cleave::kernels::lowerPacks(func::FuncOp kernel) {
     // Those of arguments are read through.
     auto argument = dyn_cast<BlockArgument>(op.getSource());
     if (!argument || argument.getOwner() != &kernel.getBody().front() ||
-        op.getInnerDimsPos().size() != 1)
+        op.getInnerDimsPos().size() > 2 ||
+        (op.getInnerDimsPos().size() == 2 && op.getStaticTiles()[1] != 2))
       unpacks.push_back(op);
   });
   for (linalg::UnPackOp op : unpacks) {
@@ -193,10 +211,13 @@ void cleave::kernels::viewPackedArguments(func::FuncOp kernel) {
     if (order.empty())
       for (int64_t d = 0; d < type.getRank(); ++d)
         order.push_back(d);
+    int64_t pair =
+        op.getInnerDimsPos().size() == 2 ? op.getInnerDimsPos()[1] : -1;
     view->setAttr(
         kPackedView,
         b.getDictionaryAttr(
             {b.getNamedAttr("n", b.getI64IntegerAttr(op.getInnerDimsPos()[0])),
+             b.getNamedAttr("pair", b.getI64IntegerAttr(pair)),
              b.getNamedAttr("nr", b.getI64IntegerAttr(op.getStaticTiles()[0])),
              b.getNamedAttr("order", b.getDenseI64ArrayAttr(order))}));
     op.getResult().replaceAllUsesWith(
@@ -216,10 +237,13 @@ Operation *cleave::kernels::packedView(const Product &product,
   if (!layout)
     return nullptr;
   auto order = packOrder(product);
+  bool amx = usesAmx(product, isa);
+  bool paired = layout.getAs<IntegerAttr>("pair").getInt() >= 0;
   bool fits = order &&
               *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
+              paired == amx &&
               layout.getAs<IntegerAttr>("nr").getInt() ==
-                  tileShape(product, isa).columns();
+                  (amx ? 16 : tileShape(product, isa).columns());
   return fits ? view : nullptr;
 }
 
@@ -228,6 +252,7 @@ static void unpackInto(OpBuilder &b, Location loc, Value packed, Value plain,
                        DictionaryAttr layout) {
   int64_t n = layout.getAs<IntegerAttr>("n").getInt();
   int64_t nr = layout.getAs<IntegerAttr>("nr").getInt();
+  int64_t pair = layout.getAs<IntegerAttr>("pair").getInt();
   auto order = layout.getAs<DenseI64ArrayAttr>("order").asArrayRef();
   auto shape = cast<MemRefType>(plain.getType()).getShape();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
@@ -242,11 +267,14 @@ static void unpackInto(OpBuilder &b, Location loc, Value packed, Value plain,
     b.setInsertionPointToStart(loop.getBody());
   }
   SmallVector<Value> from;
-  for (int64_t dim : order)
-    from.push_back(
-        dim == n ? arith::DivUIOp::create(b, loc, ivs[dim], width).getResult()
-                 : ivs[dim]);
+  Value two = arith::ConstantIndexOp::create(b, loc, 2);
+  for (int64_t dim : order) {
+    Value tile = dim == n ? width : dim == pair ? two : one;
+    from.push_back(arith::DivUIOp::create(b, loc, ivs[dim], tile));
+  }
   from.push_back(arith::RemUIOp::create(b, loc, ivs[n], width));
+  if (pair >= 0)
+    from.push_back(arith::RemUIOp::create(b, loc, ivs[pair], two));
   Value x = memref::LoadOp::create(b, loc, packed, from);
   memref::StoreOp::create(b, loc, x, plain, ivs);
 }
@@ -279,9 +307,4 @@ void cleave::kernels::materialisePackedViews(func::FuncOp kernel,
     view.replaceAllUsesWith(plain);
     view.erase();
   }
-}
-
-bool cleave::kernels::mayReuseInput(func::FuncOp kernel, unsigned input,
-                                    unsigned output, const CpuIsa &isa) {
-  return false;
 }

@@ -39,13 +39,16 @@ TileShape tileShape(const Product &product, const CpuIsa &isa);
 /// Whether register tiles beat the row loops for this product.
 bool worthTiling(const Product &product, const CpuIsa &isa, bool packed);
 
+/// Whether the product runs on tile registers, if B is packed for them.
+bool usesAmx(const Product &product, const CpuIsa &isa);
+
 /// Dims of B in the order that packed storage has them, or nothing where B is
 /// not indexed dim by dim.
 std::optional<llvm::SmallVector<int64_t>> packOrder(const Product &product);
 
 /// The operation that stands for a packed argument: a view of its storage with
 /// the type of the plain tensor, never read through.
-inline constexpr llvm::StringLiteral kPackedView = "cleave.packed_view";
+inline constexpr llvm::StringLiteral kPackedView = "packed_view";
 
 /// The view that B is, if its layout is the one this product reads.
 mlir::Operation *packedView(const Product &product, const CpuIsa &isa);
