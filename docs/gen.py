@@ -7,7 +7,9 @@ A page says what belongs somewhere, and this program writes it below:
     <!-- {{example FILE#NAME}} -->    the lines of FILE between `// [NAME]` and
                                       `// [/NAME]`; without #NAME the whole file
     <!-- {{output COMMAND}} -->       what COMMAND prints, run in the root of the
-                                      checkout with BUILD/bin first on PATH
+                                      checkout with BUILD/bin first on PATH and
+                                      then .venv/bin; long lines of IR (after
+                                      --emit=mlir) are broken
 
 What follows such a line is its fenced block, replaced at each run. In the
 descriptions of .td files `{{example FILE#NAME}}` stands alone; the reference
@@ -32,6 +34,8 @@ LANGUAGES = {".mlir": "mlir", ".cpp": "c++", ".h": "c++", ".py": "python",
 MARKER = re.compile(r"^<!-- \{\{(example|output) (.+?)\}\} -->\n"
                     r"(?:(?P<fence>`{3,})[^\n]*\n.*?^(?P=fence)\n)?",
                     re.MULTILINE | re.DOTALL)
+TOKEN = re.compile(r'(?:"[^"]*"|[^\s"])+')
+LINE_WIDTH = 90
 PLAIN = re.compile(r"^[ ]*\{\{example (.+?)\}\}$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -64,6 +68,20 @@ def example(spec):
     return fenced(LANGUAGES.get(path.suffix, ""), text)
 
 
+def broken(line):
+    """A line of IR in lines of at most LINE_WIDTH, where its tokens allow it."""
+    if len(line) <= LINE_WIDTH:
+        return line
+    indent = line[:len(line) - len(line.lstrip())]
+    lines = [indent]
+    for token in TOKEN.findall(line):
+        if lines[-1].strip() and len(lines[-1]) + len(token) >= LINE_WIDTH:
+            lines.append(f"{indent}    ")
+        space = "" if lines[-1].isspace() or not lines[-1] else " "
+        lines[-1] += f"{space}{token}"
+    return "\n".join(lines)
+
+
 def tidy(name, text):
     """What mlir-tblgen wrote, as a page with a title; constraints are a list."""
     text = text.replace("[TOC]\n\n", "")
@@ -90,14 +108,20 @@ class Generator:
         if self.skip and self.skip.search(command):
             self.skipped.append(command)
             return old
-        env = dict(os.environ, PATH=f"{bin_dir}{os.pathsep}{os.environ['PATH']}")
-        done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=env,
+        paths = [str(bin_dir), str(ROOT / ".venv" / "bin"), os.environ["PATH"]]
+        env = dict(os.environ, PATH=os.pathsep.join(paths))
+        # Commands write what they build there, whatever --build is.
+        (ROOT / "build").mkdir(exist_ok=True)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command],
+                              cwd=ROOT, env=env,
                               stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=300)
         if done.returncode != 0:
             raise Problem(f"'{command}' ended with {done.returncode}:\n"
                           f"{done.stdout}{done.stderr}")
         text = (done.stdout + done.stderr).replace(f"{ROOT}/", "")
+        if "--emit=mlir" in command:
+            text = "\n".join(broken(line) for line in text.splitlines())
         return fenced("", f"$ {command}\n{text}")
 
     def page(self, text):
