@@ -142,6 +142,8 @@ class Generator:
             page = ROOT / "docs" / "reference" / path.name
             yield page, tidy(path.stem, text)
         by_hand = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+                   ROOT / "runtime" / "README.md",
+                   ROOT / "test" / "oracle" / "README.md",
                    *(ROOT / "docs").rglob("*.md"),
                    *(ROOT / "examples").rglob("*.md")]
         for path in sorted(by_hand):
