@@ -74,7 +74,8 @@ bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
   auto [it, fresh] = reuses.try_emplace(key, false);
   if (fresh)
     it->second = (kernel.getNumResults() == 1 && isReadFirst(kernel, input)) ||
-                 kernels::mayReuseInput(kernel, input, output);
+                 kernels::mayReuseInput(kernel, input, output,
+                                        kernels::CpuIsa::get(isa));
   return it->second;
 }
 

@@ -203,7 +203,8 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
 // Ops
 //===----------------------------------------------------------------------===//
 
-const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule) {
+const FactorChoice &Partitioner::choose(Operation *op,
+                                        const ShardingRule &rule) {
   // The choice is about the cut alone. Axes along which summands pass from an
   // operand to a result are left alone.
   AxisList incoming, reserved;
