@@ -1,5 +1,6 @@
 # Configuration of lit: which files are tests, and what their RUN lines see.
 import os
+import subprocess
 
 import lit.formats
 
@@ -25,3 +26,7 @@ config.substitutions += [
     ("%docs", os.path.join(config.cleave_source_dir, "docs")),
 ]
 config.available_features.update(config.cleave_features)
+# ./quickstart and ./check install it; a build by hand may do without.
+if subprocess.run([config.python, "-c", "import numpy"],
+                  capture_output=True).returncode == 0:
+    config.available_features.add("numpy")
