@@ -1,6 +1,5 @@
 // Casts between bf16 and f64, which go through f32.
 // REQUIRES: run
-// XFAIL: *
 // RUN: cleave check %s
 
 cleave.mesh @m = <["a"=2]>
