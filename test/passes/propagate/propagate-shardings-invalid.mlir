@@ -47,3 +47,20 @@ func.func @other_kind(
     outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
+
+// -----
+
+// An entry returns sums.
+cleave.mesh @m = <["a"=2]>
+func.func @returned(
+    %x: tensor<4x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %w: tensor<8x6xf32>, %z: tensor<4x6xf32>)
+    -> (tensor<4x6xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
+  // expected-note@+1 {{'%0' is declared here}}
+  %y = linalg.matmul
+    {cleave.sharding = #cleave.sharding<@m, [{}, {}], partial=sum{"a"}>}
+    ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>)
+    outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error@+1 {{'%0' is declared partial over "a", but return needs the reduced value; remove 'partial' from its sharding or constrain it before this op}}
+  return %y : tensor<4x6xf32>
+}
