@@ -8,9 +8,11 @@ cleave.mesh @m = <["tp"=2]>
 // MOVES: @adds_summands all_reduce tp 512
 func.func @adds_summands(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
+    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>},
     %c: tensor<8x64xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %d: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %d: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
     -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %p = linalg.matmul ins(%a, %b : tensor<8x32xf32>, tensor<32x16xf32>)
@@ -25,7 +27,8 @@ func.func @adds_summands(
 // MOVES: @past_slice all_reduce tp 128
 func.func @past_slice(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
     -> (tensor<2x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %p = linalg.matmul ins(%a, %b : tensor<8x32xf32>, tensor<32x16xf32>)
@@ -39,7 +42,8 @@ func.func @past_slice(
 // MOVES: @past_scale_transpose_slice all_reduce tp 128
 func.func @past_scale_transpose_slice(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
     -> (tensor<4x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %half = arith.constant dense<0.5> : tensor<8x16xf32>
@@ -58,7 +62,8 @@ func.func @past_scale_transpose_slice(
 // MOVES: @past_sum all_reduce tp 64
 func.func @past_sum(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
     -> (tensor<16xf32> {cleave.sharding = #cleave.sharding<@m, [{}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %zero_sum = arith.constant dense<0.0> : tensor<16xf32>
@@ -73,7 +78,8 @@ func.func @past_sum(
 // MOVES: @before_nonlinear all_reduce tp 512
 func.func @before_nonlinear(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %b: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
     -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %p = linalg.matmul ins(%a, %b : tensor<8x32xf32>, tensor<32x16xf32>)
@@ -88,7 +94,8 @@ func.func @before_nonlinear(
 // MOVES: @after_loop all_reduce tp 512
 func.func @after_loop(
     %a: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %b: tensor<5x32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}, {}]>})
+    %b: tensor<5x32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{},
+        {"tp"}, {}]>})
     -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %c0 = arith.constant 0 : index
@@ -109,9 +116,13 @@ func.func @after_loop(
 // A weight that does not change is gathered before the loop, once.
 // MOVES: @gathers_before_loop all_gather tp 512
 func.func @gathers_before_loop(
-    %x: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
-    %w: tensor<16x16xf32> {cleave.weight = "w", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
-    -> (tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>}) {
+    %x: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>},
+    %w: tensor<16x16xf32>
+        {cleave.weight = "w", cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
+    -> (tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<64x16xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -7,8 +7,11 @@ cleave.mesh @m = <["tp"=4]>
 // By columns, then by rows: one all-reduce of 8x16 floats, 2 * 3/4 * 512.
 // MOVES: @columns_then_rows all_reduce tp 768
 func.func @columns_then_rows(%x: tensor<8x16xf32>,
-    %up: tensor<16x64xf32> {cleave.weight = "up", cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
-    %down: tensor<64x16xf32> {cleave.weight = "down", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %up: tensor<16x64xf32>
+        {cleave.weight = "up", cleave.sharding = #cleave.sharding<@m, [{},
+        {"tp"}]>},
+    %down: tensor<64x16xf32>
+        {cleave.weight = "down", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
     -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %zero_h = arith.constant dense<0.0> : tensor<8x64xf32>
   %zero_y = arith.constant dense<0.0> : tensor<8x16xf32>
@@ -26,7 +29,8 @@ func.func @by_batch(
     %x: tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
     %up2: tensor<16x64xf32> {cleave.weight = "up2"},
     %down2: tensor<64x16xf32> {cleave.weight = "down2"})
-    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>}) {
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>}) {
   %zero_h = arith.constant dense<0.0> : tensor<8x64xf32>
   %zero_y = arith.constant dense<0.0> : tensor<8x16xf32>
   %h = linalg.matmul ins(%x, %up2 : tensor<8x16xf32>, tensor<16x64xf32>)
@@ -42,10 +46,14 @@ func.func @by_batch(
 // makes moving activations dearer.
 // MOVES: @weights_gathered all_gather tp 3072 x2
 func.func @weights_gathered(
-    %x: tensor<256x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
-    %up3: tensor<16x64xf32> {cleave.weight = "up3", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
-    %down3: tensor<64x16xf32> {cleave.weight = "down3", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
-    -> (tensor<256x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>}) {
+    %x: tensor<256x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>},
+    %up3: tensor<16x64xf32>
+        {cleave.weight = "up3", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
+    %down3: tensor<64x16xf32>
+        {cleave.weight = "down3", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    -> (tensor<256x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>}) {
   %zero_h = arith.constant dense<0.0> : tensor<256x64xf32>
   %zero_y = arith.constant dense<0.0> : tensor<256x16xf32>
   %h = linalg.matmul ins(%x, %up3 : tensor<256x16xf32>, tensor<16x64xf32>)
@@ -59,9 +67,13 @@ func.func @weights_gathered(
 // Used twice, gathered once.
 // MOVES: @weight_gathered_once all_gather tp 768
 func.func @weight_gathered_once(
-    %x: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
-    %w: tensor<16x16xf32> {cleave.weight = "w", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
-    -> (tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>}) {
+    %x: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>},
+    %w: tensor<16x16xf32>
+        {cleave.weight = "w", cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>})
+    -> (tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+        {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<64x16xf32>
   %h = linalg.matmul ins(%x, %w : tensor<64x16xf32>, tensor<16x16xf32>)
     outs(%zero : tensor<64x16xf32>) -> tensor<64x16xf32>
@@ -74,7 +86,8 @@ func.func @weight_gathered_once(
 // added; the table stays.
 // MOVES: @lookup all_reduce tp 384
 func.func @lookup(%tokens: tensor<4xi32>,
-    %table: tensor<64x16xf32> {cleave.weight = "table", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    %table: tensor<64x16xf32>
+        {cleave.weight = "table", cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
     -> (tensor<4x16xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
   %e = tensor.empty() : tensor<4x16xf32>
   %y = linalg.generic {

@@ -8,9 +8,11 @@ cleave.mesh @m = <["x"=4, "y"=2]>
 // All-reduce of the 2x16 block: 2 * 1/2 * 128.
 // MOVES: @reduced all_reduce y 128
 func.func @reduced(
-    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>},
+    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>},
     %r: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
-    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {}]>}) {
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %z = linalg.matmul ins(%l, %r : tensor<8x32xf32>, tensor<32x16xf32>)
     outs(%zero : tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -20,9 +22,11 @@ func.func @reduced(
 // Cut again at once: half of it.
 // MOVES: @reduced_to_columns reduce_scatter y 64
 func.func @reduced_to_columns(
-    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>},
+    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>},
     %r: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
-    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>}) {
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %z = linalg.matmul ins(%l, %r : tensor<8x32xf32>, tensor<32x16xf32>)
     outs(%zero : tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -31,9 +35,11 @@ func.func @reduced_to_columns(
 
 // MOVES: @reduced_to_rows reduce_scatter y 64
 func.func @reduced_to_rows(
-    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>},
+    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>},
     %r: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
-    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x", "y"}, {}]>}) {
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x", "y"},
+        {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %z = linalg.matmul ins(%l, %r : tensor<8x32xf32>, tensor<32x16xf32>)
     outs(%zero : tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -43,9 +49,11 @@ func.func @reduced_to_rows(
 // 'y' is the major axis now: a reduction and a permute of a 1x16 block.
 // AT MOST: @reduced_to_other_order 192
 func.func @reduced_to_other_order(
-    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>},
+    %l: tensor<8x32xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>},
     %r: tensor<32x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
-    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y", "x"}, {}]>}) {
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"y", "x"},
+        {}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %z = linalg.matmul ins(%l, %r : tensor<8x32xf32>, tensor<32x16xf32>)
     outs(%zero : tensor<8x16xf32>) -> tensor<8x16xf32>
@@ -55,8 +63,10 @@ func.func @reduced_to_other_order(
 // One value is both factors: gathered along its rows and along its columns.
 // AT MOST: @square 512
 func.func @square(
-    %v: tensor<16x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>})
-    -> (tensor<16x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y"}]>}) {
+    %v: tensor<16x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>})
+    -> (tensor<16x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y"}]>}) {
   %zero = arith.constant dense<0.0> : tensor<16x16xf32>
   %z = linalg.matmul ins(%v, %v : tensor<16x16xf32>, tensor<16x16xf32>)
     outs(%zero : tensor<16x16xf32>) -> tensor<16x16xf32>
@@ -66,9 +76,12 @@ func.func @square(
 // The axes change places at the result: a permute and an exchange of 16384.
 // AT MOST: @transposed_result 24576
 func.func @transposed_result(
-    %l: tensor<128x64xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {}]>},
-    %r: tensor<64x256xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"y"}]>})
-    -> (tensor<128x256xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {"x"}]>}) {
+    %l: tensor<128x64xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {}]>},
+    %r: tensor<64x256xf32> {cleave.sharding = #cleave.sharding<@m, [{},
+        {"y"}]>})
+    -> (tensor<128x256xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"},
+        {"x"}]>}) {
   %zero = arith.constant dense<0.0> : tensor<128x256xf32>
   %z = linalg.matmul ins(%l, %r : tensor<128x64xf32>, tensor<64x256xf32>)
     outs(%zero : tensor<128x256xf32>) -> tensor<128x256xf32>
@@ -80,7 +93,8 @@ func.func @transposed_result(
 func.func @small_factors_move(
     %l: tensor<128x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {}]>},
     %r: tensor<4x256xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"y"}]>})
-    -> (tensor<128x256xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {"x"}]>}) {
+    -> (tensor<128x256xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"},
+        {"x"}]>}) {
   %zero = arith.constant dense<0.0> : tensor<128x256xf32>
   %z = linalg.matmul ins(%l, %r : tensor<128x4xf32>, tensor<4x256xf32>)
     outs(%zero : tensor<128x256xf32>) -> tensor<128x256xf32>
@@ -116,7 +130,8 @@ func.func @max_over_cut(
 // AT MOST: @sum_over_sub_axes 92
 func.func @sum_over_sub_axes(
     %v: tensor<2x64x13xf32>
-      {cleave.sharding = #cleave.sharding<@m, [{"x":(2)2}, {"y", "x":(1)2}, {}]>})
+      {cleave.sharding = #cleave.sharding<@m, [{"x":(2)2}, {"y", "x":(1)2},
+          {}]>})
     -> (tensor<13xf32> {cleave.sharding = #cleave.sharding<@m, [{}]>}) {
   %zero = arith.constant dense<0.0> : tensor<13xf32>
   %z = linalg.reduce { arith.addf } ins(%v : tensor<2x64x13xf32>)

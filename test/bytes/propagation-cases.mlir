@@ -9,7 +9,8 @@ cleave.mesh @m = <["a"=2, "b"=2, "c"=2]>
 // the smaller factor moves less. All-reduce of the 4x16 block.
 // AT MOST: @contracted_axis_ends 256
 func.func @contracted_axis_ends(
-    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {"b"}]>},
+    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"},
+        {"b"}]>},
     %y: tensor<8x8xf32>, %w: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %zero = arith.constant dense<0.0> : tensor<8x16xf32>
   %sum = arith.addf %x, %y : tensor<8x8xf32>
@@ -34,8 +35,10 @@ func.func @closed_dim_refuses(
 // Both have 'b' first: each gathers its minor axis, or one takes the other's.
 // AT MOST: @common_prefix 128
 func.func @common_prefix(
-    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "a"}, {}]>},
-    %y: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "c"}, {}]>})
+    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "a"},
+        {}]>},
+    %y: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "c"},
+        {}]>})
     -> tensor<8x8xf32> {
   %z = arith.addf %x, %y : tensor<8x8xf32>
   return %z : tensor<8x8xf32>
@@ -45,8 +48,10 @@ func.func @common_prefix(
 // full gathers would move 384.
 // AT MOST: @other_order 64
 func.func @other_order(
-    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "a"}, {}]>},
-    %y: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a", "b"}, {}]>})
+    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"b", "a"},
+        {}]>},
+    %y: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a", "b"},
+        {}]>})
     -> tensor<8x8xf32> {
   %z = arith.addf %x, %y : tensor<8x8xf32>
   return %z : tensor<8x8xf32>
@@ -74,7 +79,8 @@ func.func @split_major(
 
 // MOVES: @merge nothing
 func.func @merge(
-    %x: tensor<2x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {"b"}]>})
+    %x: tensor<2x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"},
+        {"b"}]>})
     -> tensor<8xf32> {
   %y = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
   return %y : tensor<8xf32>
@@ -83,7 +89,8 @@ func.func @merge(
 // The major dim is not cut to the end, so the minor one is gathered: 2x4.
 // AT MOST: @merge_drops_minor 16
 func.func @merge_drops_minor(
-    %x: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {"b"}]>})
+    %x: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"},
+        {"b"}]>})
     -> tensor<16xf32> {
   %y = tensor.collapse_shape %x [[0, 1]] : tensor<4x4xf32> into tensor<16xf32>
   return %y : tensor<16xf32>
@@ -145,9 +152,11 @@ func.func @columns_of_result(
 // Sums after the product want columns; the product follows them.
 // AT MOST: @sums_after_product 128
 func.func @sums_after_product(
-    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a", ?}, {?}]>},
+    %x: tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"a", ?},
+        {?}]>},
     %w: tensor<8x8xf32>, %u: tensor<8x8xf32>, %v: tensor<8x8xf32>)
-    -> (tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{?}, {"a", ?}]>}) {
+    -> (tensor<8x8xf32> {cleave.sharding = #cleave.sharding<@m, [{?},
+        {"a", ?}]>}) {
   %zero = arith.constant dense<0.0> : tensor<8x8xf32>
   %p = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>)
     outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>

@@ -12,8 +12,10 @@ cleave.mesh @m = <["x"=2, "y"=2, "z"=2]>
 // Gather of 8x8 over four ranks.
 // AT MOST: @gather_minor_axes 192
 func.func @gather_minor_axes(
-    %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"x", "y", "z"}, {}]>})
-    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {}]>}) {
+    %v: tensor<16x8xf32>
+        {cleave.sharding = #cleave.sharding<@m, [{"x", "y", "z"}, {}]>})
+    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {}]>}) {
   return %v : tensor<16x8xf32>
 }
 
@@ -21,14 +23,17 @@ func.func @gather_minor_axes(
 // MOVES: @cut_whole nothing
 func.func @cut_whole(
     %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>})
-    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"}, {"y", "z"}]>}) {
+    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"x"},
+        {"y", "z"}]>}) {
   return %v : tensor<16x8xf32>
 }
 
 // MOVES: @gather_columns all_gather x 128
 func.func @gather_columns(
-    %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {"x"}]>})
-    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>}) {
+    %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"},
+        {"x"}]>})
+    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"},
+        {}]>}) {
   return %v : tensor<16x8xf32>
 }
 
@@ -77,7 +82,8 @@ func.func @cut_then_exchange(
 // AT MOST: @columns_to_rows 60
 func.func @columns_to_rows(
     %v: tensor<4x10xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"x"}]>})
-    -> (tensor<4x10xf32> {cleave.sharding = #cleave.sharding<@m, [{"x", "y"}, {}]>}) {
+    -> (tensor<4x10xf32> {cleave.sharding = #cleave.sharding<@m, [{"x", "y"},
+        {}]>}) {
   return %v : tensor<4x10xf32>
 }
 
@@ -88,6 +94,7 @@ cleave.mesh @m = <["y"=8]>
 // MOVES: @gather_sub_axis all_gather y 64
 func.func @gather_sub_axis(
     %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
-    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y":(1)4}, {}]>}) {
+    -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y":(1)4},
+        {}]>}) {
   return %v : tensor<16x8xf32>
 }
