@@ -2,14 +2,16 @@
 """Measures what compiling costs, phase by phase, against upstream.
 
   bench/compile/run.py [--layers 1,2,4,...] [--forms flat,called,loop]
-                       [--meshes 8,64,512,4096] [--repeat N] [--json FILE]
+                       [--meshes 8,64,512,4096] [--build-layers 80]
+                       [--repeat N] [--json FILE]
 
 For each number of layers, transformers written by gen.py are compiled in three
 forms to the level after `comm`; the flat one also by mlir-opt-22 with upstream's
 sharding-propagation and shard-partition, in turn with ours, so that both see
 the same machine. Seconds are of the passes (user CPU time of the process beside
 them), the least of N runs. Parsing and printing are not counted.
-Then one layer on meshes of 8 to 4096 ranks.
+Then one layer on meshes of 8 to 4096 ranks, and whole builds (to an executable,
+with an empty cache) of one and of 80 equal layers.
 """
 
 import argparse
@@ -185,11 +187,28 @@ def bench_meshes(bench, results):
         results.append({"ranks": ranks, **got})
 
 
+def bench_builds(bench, results):
+    """The user CPU seconds of `cleave build`, the least of the runs."""
+    cleave = str(Path(bench.o.cleave_opt).parent / "cleave")
+    out = str(Path(bench.dir.name) / "out")
+    print("\nWhole builds: user CPU seconds")
+    for form in ("called", "loop"):
+        for layers in (1, bench.o.build_layers):
+            path = bench.write(layers=layers, form=form, mesh=[("dp", 2), ("tp", 4)])
+            seconds = []
+            for _ in range(bench.o.repeat):
+                with tempfile.TemporaryDirectory() as cache:
+                    os.environ["CLEAVE_CACHE_DIR"] = cache
+                    seconds.append(run_once([cleave, "build", path, "-o", out])[1])
+            print(f"{form + ' x' + str(layers):18} {min(seconds):10.2f}")
+            results.append({"form": form, "layers": layers, "user": min(seconds)})
+
+
 def growth(rows, key, limit, what):
     """The last row against the first, per unit where `key` says so."""
     if len(rows) < 2:
         return True
-    first, last = rows[0], rows[-1]
+    first = rows[0]
     worst = max(r[key] for r in rows)
     ratio = worst / first[key] if first[key] else float("nan")
     ok = ratio <= limit
@@ -197,7 +216,7 @@ def growth(rows, key, limit, what):
     return ok
 
 
-def summary(layer_rows, mesh_rows):
+def summary(layer_rows, mesh_rows, build_rows):
     print()
     ok = True
     flat = [r for r in layer_rows if r["form"] == "flat"]
@@ -209,7 +228,7 @@ def summary(layer_rows, mesh_rows):
             f"{'ok ' if good else 'NO '} ours / upstream, {r['layers']} layers: "
             f"{ratio:.2f} (at most 1)"
         )
-    # The first layer pays what is not the layers'; compare from the second on.
+    # One layer pays what is not the layers'; the last rows say how cost grows.
     for r in flat:
         r["per_layer"] = r["total"] / r["layers"]
     ok &= growth(flat[-4:], "per_layer", 1.25, "flat, a layer's cost as L grows")
@@ -222,6 +241,9 @@ def summary(layer_rows, mesh_rows):
         limit = 1.1 if form == "loop" else 1.5
         ok &= growth(rows, "total", limit, f"{form}, cost as L grows")
     ok &= growth(mesh_rows, "total", 1.1, "cost as the mesh grows")
+    for form in ("called", "loop"):
+        rows = [r for r in build_rows if r["form"] == form]
+        ok &= growth(rows, "user", 1.5, f"{form}, whole build as L grows")
     return ok
 
 
@@ -236,6 +258,7 @@ def main():
         "--forms", type=lambda t: t.split(","), default="flat,called,loop"
     )
     p.add_argument("--meshes", type=numbers, default="8,64,512,4096")
+    p.add_argument("--build-layers", type=int, default=80, help="0: no builds")
     p.add_argument("--repeat", type=int, default=5)
     p.add_argument("--json", help="write all numbers to this file")
     p.add_argument(
@@ -247,13 +270,18 @@ def main():
         if not shutil.which(tool):
             sys.exit(f"{tool} is missing; build it, or name another one")
     bench = Bench(options)
-    layer_rows, mesh_rows = [], []
+    layer_rows, mesh_rows, build_rows = [], [], []
     bench_layers(bench, layer_rows)
     bench_meshes(bench, mesh_rows)
-    ok = summary(layer_rows, mesh_rows)
+    if options.build_layers:
+        bench_builds(bench, build_rows)
+    ok = summary(layer_rows, mesh_rows, build_rows)
     if options.json:
         Path(options.json).write_text(
-            json.dumps({"layers": layer_rows, "meshes": mesh_rows}, indent=1)
+            json.dumps(
+                {"layers": layer_rows, "meshes": mesh_rows, "builds": build_rows},
+                indent=1,
+            )
         )
     sys.exit(0 if ok else 1)
 
