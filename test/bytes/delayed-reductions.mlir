@@ -135,3 +135,70 @@ func.func @gathers_before_loop(
   }
   return %y : tensor<64x16xf32>
 }
+
+// The sum meets a residual that is cut by rows: reduced to those rows.
+// MOVES: @residual_rows reduce_scatter tp 256
+func.func @residual_rows(%x: tensor<8x64xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %w: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}, %r: tensor<8x16xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>})
+    -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}) {
+  %z = arith.constant dense<0.0> : tensor<8x16xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%z : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %t = arith.addf %y, %r : tensor<8x16xf32>
+  return %t : tensor<8x16xf32>
+}
+
+// Three summands, one taken away: one reduction.
+// MOVES: @three all_reduce tp 512
+func.func @three(%x: tensor<8x64xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %w: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}, %v: tensor<64x16xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{"tp"}, {}]>},
+    %u: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}) -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{},
+    {}]>}) {
+  %z = arith.constant dense<0.0> : tensor<8x16xf32>
+  %a = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%z : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %b = linalg.matmul ins(%x, %v : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%z : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %c = linalg.matmul ins(%x, %u : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%z : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %s = arith.addf %a, %b : tensor<8x16xf32>
+  %d = arith.subf %s, %c : tensor<8x16xf32>
+  return %d : tensor<8x16xf32>
+}
+
+// A maximum of maxima, too.
+// MOVES: @two_maxima all_reduce tp 32
+func.func @two_maxima(%x: tensor<8x64xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %y: tensor<8x64xf32> {cleave.sharding = #cleave.sharding<@m, [{},
+    {"tp"}]>}) -> (tensor<8xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{}]>}) {
+  %z = arith.constant dense<0xFF800000> : tensor<8xf32>
+  %a = linalg.reduce {arith.maximumf} ins(%x : tensor<8x64xf32>) outs(%z
+      : tensor<8xf32>) dimensions = [1]
+  %b = linalg.reduce {arith.maximumf} ins(%y : tensor<8x64xf32>) outs(%z
+      : tensor<8xf32>) dimensions = [1]
+  %c = arith.maximumf %a, %b : tensor<8xf32>
+  return %c : tensor<8xf32>
+}
+
+// A sum in bf16 moves half the bytes.
+// MOVES: @cast all_reduce tp 256
+func.func @cast(%x: tensor<8x64xbf16>
+    {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %w: tensor<64x16xbf16> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}) -> (tensor<8x16xbf16> {cleave.sharding = #cleave.sharding<@m, [{},
+    {}]>}) {
+  %z = arith.constant dense<0.0> : tensor<8x16xbf16>
+  %a = linalg.matmul ins(%x, %w : tensor<8x64xbf16>, tensor<64x16xbf16>)
+      outs(%z : tensor<8x16xbf16>) -> tensor<8x16xbf16>
+  return %a : tensor<8x16xbf16>
+}
