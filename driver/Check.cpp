@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/dispatch/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -93,6 +94,11 @@ int Checker::buildOne(bool cut) {
     return kBadInput;
   if (!cut) {
     maxInteger = largestIndex(*module);
+    // Names may stand on the hints that go.
+    PassManager names(module->getContext());
+    names.addPass(createNameEdges());
+    if (failed(names.run(*module)))
+      return kBadInput;
     removeCut(*module);
   }
   EmitOptions emit;

@@ -56,8 +56,7 @@ void writeJson(const PlanData &plan) {
           out.attributeObject("memory", [&] {
             out.attribute("weights", plan.memory.weights);
             out.attribute("state", plan.memory.states);
-            out.attribute("activations",
-                          plan.memory.arena - plan.workspace());
+            out.attribute("activations", plan.memory.arena - plan.workspace());
             // Collectives work in place of the activations.
             out.attribute("comm", 0);
             out.attribute("workspace", plan.workspace());

@@ -83,8 +83,8 @@ int64_t axesSize(llvm::ArrayRef<AxisRef> axes) {
 }
 
 bool overlaps(AxisRef a, AxisRef b) {
-  return a.axis == b.axis && a.size > 1 && b.size > 1 && a.pre < b.next() &&
-         b.pre < a.next();
+  return a.axis == b.axis && a.size > 1 && b.size > 1 &&
+         a.pre % b.next() != 0 && b.pre % a.next() != 0;
 }
 
 bool overlaps(llvm::ArrayRef<AxisRef> axes, AxisRef b) {

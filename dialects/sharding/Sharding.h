@@ -89,6 +89,7 @@ struct Mesh {
 /// Product of the sizes.
 int64_t axesSize(llvm::ArrayRef<AxisRef> axes);
 /// Whether the two share a digit: a:(1)4 and a:(2)2 do, a:(1)2 and a:(2)2 not.
+/// So do those that no common list of digits has: a:(1)2 and a:(3)2 of 6.
 bool overlaps(AxisRef a, AxisRef b);
 bool overlaps(llvm::ArrayRef<AxisRef> axes, AxisRef b);
 /// Joins neighbours that continue each other: [a:(1)2, a:(2)2] gives [a:(1)4].

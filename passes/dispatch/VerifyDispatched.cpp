@@ -36,11 +36,30 @@ static bool isAllowed(Operation *op) {
              arith::ConstantOp>(op);
 }
 
+/// Results lie in buffers, and so do the inputs of entries.
+static LogicalResult verifyEdge(func::FuncOp func) {
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  for (Type type : func.getResultTypes())
+    if (!isTensor(type))
+      return func.emitOpError() << "returns a " << type
+                                << "; functions return tensors (a scalar is a "
+                                   "tensor without dims)";
+  if (!func.isPublic())
+    return success();
+  for (Type type : func.getArgumentTypes())
+    if (!isTensor(type))
+      return func.emitOpError() << "has an argument of type " << type
+                                << "; entries take tensors (a scalar is a "
+                                   "tensor without dims)";
+  return success();
+}
+
 void VerifyDispatched::runOnOperation() {
   bool failed = false;
   for (auto func : getOperation().getOps<func::FuncOp>()) {
     if (func->hasAttr(dispatch::kKernelAttr))
       continue;
+    failed |= verifyEdge(func).failed();
     func.walk([&](Operation *op) {
       if (op == func || isAllowed(op))
         return;

@@ -119,9 +119,9 @@ void Emitter::recallScratch(ModuleOp module, kernels::IsaLevel isa) {
     auto known = cache.lookup(
         scratchKey(kernels::cacheKey(func, kernels::CpuIsa::get(isa))));
     if (known && known->size() == sizeof(int64_t))
-      func->setAttr(dispatch::kScratchBytesAttr,
-                    b.getI64IntegerAttr(
-                        llvm::support::endian::read64le(known->data())));
+      func->setAttr(
+          dispatch::kScratchBytesAttr,
+          b.getI64IntegerAttr(llvm::support::endian::read64le(known->data())));
   }
 }
 

@@ -97,22 +97,6 @@ void FunctionLowering::placeResults(Operation *op) {
 // Signature
 //===----------------------------------------------------------------------===//
 
-LogicalResult FunctionLowering::checkTypes() {
-  for (Type type : func.getResultTypes())
-    if (!isTensor(type))
-      return func.emitOpError() << "returns a " << type
-                                << "; functions return tensors (a scalar is a "
-                                   "tensor without dims)";
-  if (!func.isPublic())
-    return success();
-  for (Type type : func.getArgumentTypes())
-    if (!isTensor(type))
-      return func.emitOpError() << "has an argument of type " << type
-                                << "; entries take tensors (a scalar is a "
-                                   "tensor without dims)";
-  return success();
-}
-
 static bool isRoot(func::FuncOp func) {
   return func.isPublic() || func->hasAttr(dispatch::kInitAttr);
 }
@@ -408,8 +392,6 @@ LogicalResult FunctionLowering::lower(Block &block) {
 }
 
 LogicalResult FunctionLowering::run() {
-  if (failed(checkTypes()))
-    return failure();
   target = declare();
   Block *entry = target.addEntryBlock(b);
   exit = target.addBlock();

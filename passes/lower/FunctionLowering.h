@@ -44,7 +44,6 @@ private:
   void lowerExtract(mlir::Operation *op);
   void lowerCoordinate(mlir::Operation *op);
 
-  mlir::LogicalResult checkTypes();
   mlir::LLVM::LLVMFuncOp declare();
   void mapArguments();
   void placeResults(mlir::Operation *op);

@@ -3,7 +3,9 @@
 // frames of callees get offsets, and the attributes that say so.
 //===----------------------------------------------------------------------===//
 #include "dialects/comm/Comm.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/dispatch/Groups.h"
 #include "passes/memory/Storage.h"
 
 using namespace mlir;
@@ -21,13 +23,59 @@ FailureOr<int64_t> StorageContext::scratchBytes(func::FuncOp kernel) {
   return bytes;
 }
 
+/// Keeps the order of the dims it reads, so that no fusion of ops makes an
+/// element depend on one that lies elsewhere in a buffer of the same shape.
+static bool keepsOrder(AffineMap map) {
+  unsigned next = 0;
+  return llvm::all_of(map.getResults(), [&](AffineExpr result) {
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    bool ordered = dim && dim.getPosition() >= next;
+    next = dim ? dim.getPosition() + 1 : next;
+    return ordered;
+  });
+}
+
+/// Whether the only reader of the argument is the first op, and that goes
+/// element by element: whatever the kernel computes later, in whichever buffer,
+/// it needs at most the element of the argument that lies where it writes.
+static bool isReadFirst(func::FuncOp kernel, unsigned input) {
+  BlockArgument argument = kernel.getArgument(input);
+  Operation *first = nullptr;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (isa<arith::ConstantOp, tensor::EmptyOp>(op))
+      continue;
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (!linalgOp || op.getNumResults() != 1 ||
+        linalg::isaContractionOpInterface(linalgOp) ||
+        !llvm::all_of(linalgOp.getIndexingMapsArray(), keepsOrder) ||
+        !llvm::all_of(readValues(&op), [&](Value value) {
+          return !isa<RankedTensorType>(value.getType()) ||
+                 llvm::is_contained(op.getOperands(), value);
+        }))
+      return false;
+    if (first)
+      continue;
+    first = &op;
+    if (linalgOp.getNumParallelLoops() != linalgOp.getNumLoops())
+      return false;
+    for (OpOperand &operand : op.getOpOperands())
+      if ((operand.get() == argument || linalgOp.isDpsInit(&operand)) &&
+          !linalgOp.getMatchingIndexingMap(&operand).isIdentity())
+        return false;
+  }
+  return first && llvm::all_of(argument.getUsers(),
+                               [&](Operation *user) { return user == first; });
+}
+
 bool StorageContext::mayReuse(func::FuncOp kernel, unsigned input,
                               unsigned output) {
   std::string key = kernel.getSymName().str() + "|" + std::to_string(input) +
                     "|" + std::to_string(output);
   auto [it, fresh] = reuses.try_emplace(key, false);
   if (fresh)
-    it->second = kernels::mayReuseInput(kernel, input, output);
+    it->second = (kernel.getNumResults() == 1 && isReadFirst(kernel, input)) ||
+                 kernels::mayReuseInput(kernel, input, output,
+                                        kernels::CpuIsa::get(isa));
   return it->second;
 }
 

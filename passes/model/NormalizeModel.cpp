@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/cleave/Cleave.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -175,6 +176,11 @@ bool isElementwiseOnTensors(Operation *op) {
 } // namespace
 
 void NormalizeModel::runOnOperation() {
+  // Nothing calls a function without a body: CheckModel has seen to it.
+  for (auto function :
+       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+    if (function.isExternal())
+      function.erase();
   IRRewriter rewriter(&getContext());
   SmallVector<Operation *> worklist;
   getOperation().walk([&](Operation *op) {

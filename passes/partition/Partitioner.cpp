@@ -203,7 +203,8 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
 // Ops
 //===----------------------------------------------------------------------===//
 
-const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule) {
+const FactorChoice &Partitioner::choose(Operation *op,
+                                        const ShardingRule &rule) {
   // The choice is about the cut alone. Axes along which summands pass from an
   // operand to a result are left alone.
   AxisList incoming, reserved;
@@ -217,20 +218,23 @@ const FactorChoice &Partitioner::choose(Operation *op, const ShardingRule &rule)
           reserved.push_back(axis);
   std::vector<PlacedTensor> placed;
   ShardingRule tensors = tensorsOnly(op, rule);
-  auto place = [&](Value value) {
+  auto place = [&](Value value, bool isResult) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
       return;
     PlacedTensor &to = placed.emplace_back();
     to.sharding = declared(value);
-    to.sharding.partial.clear();
+    if (!isResult)
+      to.sharding.partial.clear();
     to.shape.assign(type.getShape().begin(), type.getShape().end());
     to.elementBytes = elementBytes(type.getElementType());
     Operation *def = value.getDefiningOp();
     to.cheap = def && isCheap(def);
   };
-  llvm::for_each(shardedOperands(op), place);
-  llvm::for_each(op->getResults(), place);
+  for (Value value : shardedOperands(op))
+    place(value, false);
+  for (Value value : op->getResults())
+    place(value, true);
   return chooser.choose(tensors, placed, reserved);
 }
 

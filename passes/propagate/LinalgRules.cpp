@@ -61,7 +61,8 @@ static TypedAttr neutralFloat(ReductionKind kind, FloatType type) {
   case ReductionKind::MinNum:
     return FloatAttr::get(type, APFloat::getNaN(semantics));
   default:
-    llvm_unreachable("bitwise and unsigned reductions are for integers");
+    // Bitwise and unsigned reductions are for integers.
+    return nullptr;
   }
 }
 
@@ -84,6 +85,10 @@ TypedAttr neutralElement(ReductionKind kind, Type elementType,
   case ReductionKind::UMin:
   case ReductionKind::And:
     return get(APInt::getAllOnes(width));
+  case ReductionKind::MaxNum:
+  case ReductionKind::MinNum:
+    // For floats.
+    return nullptr;
   default:
     return get(APInt::getZero(width));
   }
@@ -91,7 +96,7 @@ TypedAttr neutralElement(ReductionKind kind, Type elementType,
 
 bool isSplatOf(Value tensor, TypedAttr element) {
   Operation *op = tensor.getDefiningOp();
-  if (!op)
+  if (!op || !element)
     return false;
   Value scalar;
   if (auto fill = dyn_cast<linalg::FillOp>(op))
@@ -564,7 +569,6 @@ bool bodyPassesPartial(linalg::LinalgOp op, ReductionKind kind,
     if (partial.test(operand.getOperandNumber()))
       known[arg] = Partiality::Partial;
     else if (type.isIntOrIndexOrFloat() &&
-             !(isa<FloatType>(type) && kind >= ReductionKind::And) &&
              isSplatOf(operand.get(), neutralElement(kind, type, builder)))
       known[arg] = Partiality::Neutral;
   }

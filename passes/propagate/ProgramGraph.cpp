@@ -289,15 +289,19 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
 // Solving
 //===----------------------------------------------------------------------===//
 
-/// How the tensors of a problem op lie, without what stays partial.
+/// How the tensors of a problem op lie. Results are partial as declared, so
+/// that the op is cut to give that; what stays partial otherwise is decided
+/// later.
 static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
                                                const PropagationOp &op) {
   std::vector<PlacedTensor> placed;
-  auto place = [&](unsigned id) {
+  auto place = [&](unsigned id, bool isResult) {
     const PropagationValue &value = graph.problem.values[id];
     PlacedTensor &to = placed.emplace_back();
     to.sharding = graph.result.shardings[id];
     to.sharding.partial.clear();
+    if (isResult)
+      to.sharding.partial = value.initial.partial;
     to.shape = value.shape;
     to.elementBytes = value.elementBytes;
     Operation *def = graph.values[id].value
@@ -305,8 +309,10 @@ static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
                          : nullptr;
     to.cheap = def && isCheap(def);
   };
-  llvm::for_each(op.operands, place);
-  llvm::for_each(op.results, place);
+  for (unsigned id : op.operands)
+    place(id, false);
+  for (unsigned id : op.results)
+    place(id, true);
   return placed;
 }
 

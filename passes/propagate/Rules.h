@@ -21,6 +21,7 @@ void registerTensorRules(mlir::DialectRegistry &registry);
 /// The reduction that a combining op performs, if it is one of those known.
 std::optional<ReductionKind> combinerKind(mlir::Operation *op);
 /// The value that changes nothing when it is combined: 0 for sum, -inf for max.
+/// Null if elements of this type don't combine so (bitwise kinds of floats).
 mlir::TypedAttr neutralElement(ReductionKind kind, mlir::Type elementType,
                                mlir::Builder &builder);
 /// Whether every element of the tensor is this constant: made by a fill, a

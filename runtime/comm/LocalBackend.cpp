@@ -115,12 +115,16 @@ static void runAlone(const CommPlan &plan, const char *in, char *out) {
 /// n reads by all. Where ranks share cores, a synchronisation is a switch of
 /// the process, and larger messages are copied in. All ranks decide alike.
 bool LocalBackend::isEager(const CommPlan &plan) const {
-  constexpr int64_t kMaxReads = 128 << 10;
+  constexpr int64_t kCrowded = 2048, kParts = 1024, kWhole = 256;
+  static_assert(kCrowded <= kEagerBytes);
   int64_t bytes = std::max(plan.inBytes, plan.peer < 0 ? 0 : plan.outBytes);
+  if (plan.peer >= 0)
+    return bytes <= kWhole;
   if (isCrowded)
-    return bytes <= kEagerBytes &&
-           bytes * int64_t(plan.members.size()) <= kMaxReads;
-  return bytes <= (plan.comm->kind == CLEAVE_ALL_REDUCE ? 512 : 1024);
+    return bytes <= kCrowded;
+  bool takesParts = plan.comm->kind == CLEAVE_REDUCE_SCATTER ||
+                    plan.comm->kind == CLEAVE_ALL_TO_ALL;
+  return bytes <= (takesParts ? kParts : kWhole);
 }
 
 Status LocalBackend::runGroup(Place &place, const char *in, char *out) {
@@ -153,22 +157,29 @@ static void reduceRows(const CommPlan &plan, const void **in, size_t n,
   }
 }
 
-/// Copies a small message to where others read it. They have read the previous
-/// one from there, so each line must first be fetched back for writing; asking
-/// for all of them at once is faster than one after the other.
-static void copyIn(char *target, const char *source, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += 64)
-    __asm__ volatile("prefetchw %0" : : "m"(target[at]));
-  if (bytes)
-    std::memcpy(target, source, size_t(bytes));
+/// Asks for cache lines that others have read and this rank will write: all at
+/// once, while there is something else to do, is faster than one by one.
+static void fetchForWriting(const void *at, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64)
+    __asm__ volatile("prefetchw %0" : : "m"(static_cast<const char *>(at)[i]));
+}
+
+/// All have come to `seq`, so nobody reads the entry before it any more: it is
+/// the one that this rank writes next.
+void LocalBackend::prepareNext(const Place &place, int64_t bytes) {
+  Cell &mine = area.cell(self, place.slot);
+  const Entry &next = mine.entries[(place.seq + 1) & 1];
+  fetchForWriting(&next, 64 + bytes);
 }
 
 Status LocalBackend::runEager(Place &place, const char *in, char *out) {
   const CommPlan &plan = place.plan;
   Entry &mine = area.cell(self, place.slot).entries[place.seq & 1];
-  copyIn(mine.data, in, plan.inBytes);
+  if (plan.inBytes)
+    std::memcpy(mine.data, in, size_t(plan.inBytes));
   post(place, nullptr, nullptr);
   CLEAVE_RETURN_IF_ERROR(awaitArrivals(place));
+  prepareNext(place, plan.inBytes);
   auto data = [&](int64_t member) -> const char * {
     int64_t rank = plan.members[member].rank;
     return area.cell(rank, place.slot).entries[place.seq & 1].data;
@@ -241,7 +252,10 @@ Status LocalBackend::runInPlace(Place &place, const char *in, char *out) {
   char *finalOut = out;
   CLEAVE_RETURN_IF_ERROR(stage(plan, &in, &out));
   post(place, in, out);
+  std::atomic<uint32_t> &done = area.cell(self, place.slot).done;
+  fetchForWriting(&done, 1);
   CLEAVE_RETURN_IF_ERROR(awaitArrivals(place));
+  prepareNext(place, 0);
   int64_t n = int64_t(plan.members.size());
   std::vector<int64_t> offset(2 * n);
   for (int64_t k = 0; k < n; ++k) {
@@ -261,7 +275,7 @@ Status LocalBackend::runInPlace(Place &place, const char *in, char *out) {
     for (const Pull &pull : plan.pulls)
       copyRegion(pull.region, out, area.at(offset[2 * pull.member]));
   }
-  publish(area.cell(self, place.slot).done, place.seq);
+  publish(done, place.seq);
   CLEAVE_RETURN_IF_ERROR(awaitDone(place));
   if (out != finalOut)
     std::memcpy(finalOut, out, size_t(plan.outBytes));
@@ -281,9 +295,10 @@ Status LocalBackend::runSend(Place &place, const char *in) {
         await(place, plan.peer, channel.done, seq - 2, false));
   Entry &entry = channel.entries[seq & 1];
   bool eager = isEager(plan);
+  fetchForWriting(&entry, 64 + (eager ? plan.inBytes : 0));
   char *none = nullptr;
   if (eager)
-    copyIn(entry.data, in, plan.inBytes);
+    std::memcpy(entry.data, in, size_t(plan.inBytes));
   else
     CLEAVE_RETURN_IF_ERROR(stage(plan, &in, &none));
   entry.comm = area.commId(plan.comm);

@@ -48,6 +48,7 @@ private:
   Status runSend(Place &place, const char *in);
   Status runRecv(Place &place, char *out);
 
+  void prepareNext(const Place &place, int64_t bytes);
   bool isEager(const CommPlan &plan) const;
   Status findSlot(const CommPlan &plan);
   void post(Place &place, const char *in, char *out);

@@ -21,6 +21,7 @@ namespace cleave::rt {
 constexpr int kSpinsAlone = 2000;
 constexpr int kSpinsShared = 20;
 constexpr int kYields = 1000;
+constexpr double kMaxYieldSeconds = 2e-3;
 constexpr int64_t kSleepNanoseconds = 50'000'000;
 
 static double now() {
@@ -103,10 +104,16 @@ Status LocalBackend::await(Place &place, int64_t peer,
       return Status();
     __builtin_ia32_pause();
   }
-  for (int i = 0; i < kYields; ++i) {
+  double start = now();
+  if (place.limit == 0) // one deadline for all waits of a communication
+    place.limit = start + timeout;
+  for (int i = 1; i <= kYields; ++i) {
     sched_yield();
     if (reached(word, seq))
       return Status();
+    // On a busy machine each yield may take long: then sleeping is better.
+    if (i % 64 == 0 && now() - start > kMaxYieldSeconds)
+      break;
   }
   return awaitSlow(place, peer, word, seq, arrival);
 }
@@ -118,8 +125,6 @@ Status LocalBackend::awaitSlow(Place &place, int64_t peer,
   mine.slot.store(place.slot);
   mine.seq.store(seq);
   mine.waitingFor.store(int32_t(peer));
-  if (place.limit == 0) // one deadline for all waits of a communication
-    place.limit = now() + timeout;
   uint64_t lastCircle = 0;
   Status status;
   std::atomic<uint32_t> &sleepers = area.rank(peer).waiters;

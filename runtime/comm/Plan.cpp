@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace cleave::rt {
 
@@ -11,11 +12,43 @@ namespace cleave::rt {
 // Groups
 //===----------------------------------------------------------------------===//
 
+/// Whether one list of digits has both: their bounds divide each other in
+/// order.
+static bool alignable(const CleaveAxisRef &a, const CleaveAxisRef &b) {
+  int64_t cuts[] = {a.pre, a.pre * a.size, b.pre, b.pre * b.size};
+  std::sort(std::begin(cuts), std::end(cuts));
+  for (int i = 0; i < 3; ++i)
+    if (cuts[i + 1] % cuts[i] != 0)
+      return false;
+  return true;
+}
+
+/// The digits of `axes` and `source`. Two of one axis that no list of digits
+/// has both, a:(1)2 and a:(3)2 of 6, count as the digits from the first to the
+/// last.
+static std::vector<CleaveAxisRef> groupDigits(const CleaveComm &comm) {
+  std::vector<CleaveAxisRef> digits(comm.axes.refs,
+                                    comm.axes.refs + comm.axes.count);
+  for (int64_t i = 0; i < comm.source.count; ++i) {
+    CleaveAxisRef b = comm.source.refs[i];
+    for (CleaveAxisRef &a : digits) {
+      if (a.axis != b.axis || alignable(a, b))
+        continue;
+      int64_t first = std::gcd(a.pre, b.pre);
+      int64_t last = std::lcm(a.pre * a.size, b.pre * b.size);
+      a = b = {a.axis, first, last / first};
+    }
+    digits.push_back(b);
+  }
+  return digits;
+}
+
 static void findMembers(const Mesh &mesh, int64_t rank, CommPlan &plan) {
   const CleaveComm &comm = *plan.comm;
+  std::vector<CleaveAxisRef> digits = groupDigits(comm);
+  CleaveAxes group{int64_t(digits.size()), digits.data()};
   auto canonical = [&](int64_t position) {
-    return mesh.withoutDigits(mesh.withoutDigits(position, comm.axes),
-                              comm.source);
+    return mesh.withoutDigits(position, group);
   };
   int64_t mine = canonical(mesh.position(rank));
   uint64_t key = 0xcbf29ce484222325ull; // FNV-1a over the group of position 0

@@ -284,14 +284,8 @@ static int64_t usedBytes(const char *data, int64_t size, char flip) {
   return size;
 }
 
-Status Request::load(Rank &rank) {
-  bool measures = !options.memoryFile.empty();
-  if (measures)
-    fillPattern(rank.resident, program.residentBytes, 0);
-  for (int64_t i = 0; i < program.numStates; ++i)
-    if (measures)
-      std::memset(rank.resident + program.states[i].offset, 0,
-                  size_t(program.states[i].bytes));
+Status Request::loadResident(Rank &rank) {
+  used.weightBytes = 0;
   for (int64_t i = 0; i < program.numWeights; ++i) {
     const CleaveTensor &weight = program.weights[i];
     const GlobalArray &array = *weights.find(weight.storeName);
@@ -305,7 +299,26 @@ Status Request::load(Rank &rank) {
     CLEAVE_RETURN_IF_ERROR(readInto(rank, *read.tensor, read.file.array,
                                     rank.resident + read.tensor->offset,
                                     concat("state '", read.tensor->name, "'")));
-  CLEAVE_RETURN_IF_ERROR(rank.init());
+  return rank.init();
+}
+
+/// Measuring, it loads twice, into a pattern and into its complement: a byte
+/// that was written differs from one of them.
+Status Request::load(Rank &rank) {
+  bool measures = !options.memoryFile.empty();
+  for (char flip : {char(-1), char(0)}) {
+    if (flip && !measures)
+      continue;
+    if (measures)
+      fillPattern(rank.resident, program.residentBytes, flip);
+    for (int64_t i = 0; measures && i < program.numStates; ++i)
+      std::memset(rank.resident + program.states[i].offset, 0,
+                  size_t(program.states[i].bytes));
+    CLEAVE_RETURN_IF_ERROR(loadResident(rank));
+    if (measures)
+      used.resident = std::max(
+          used.resident, usedBytes(rank.resident, program.residentBytes, flip));
+  }
   if (options.verbose)
     std::fprintf(stderr, "rank %ld: read %ld bytes of weights\n",
                  long(rank.index), long(used.weightBytes));
@@ -325,7 +338,6 @@ Status Request::measureArena(Rank &rank) {
     used.arena = std::max(used.arena, usedBytes(rank.arena, size, flip));
     std::memcpy(rank.resident, saved.data(), saved.size());
   }
-  used.resident = usedBytes(rank.resident, program.residentBytes, 0);
   return Status();
 }
 

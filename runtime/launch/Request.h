@@ -30,6 +30,7 @@ public:
 
   /// One rank's whole work; outputs must be created before writeOutputs().
   Status load(Rank &rank);
+  Status loadResident(Rank &rank);
   Status run(Rank &rank);
   Status writeOutputs(Rank &rank);
 

@@ -6,6 +6,7 @@
 #include "test/oracle/InterpreterImpl.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
@@ -140,6 +141,13 @@ static Tensor joined(int64_t dim, ArrayRef<Tensor> parts) {
   return result;
 }
 
+static bool alignable(AxisRef a, AxisRef b) {
+  int64_t cuts[] = {a.pre, a.next(), b.pre, b.next()};
+  llvm::sort(cuts);
+  return cuts[1] % cuts[0] == 0 && cuts[2] % cuts[1] == 0 &&
+         cuts[3] % cuts[2] == 0;
+}
+
 namespace {
 /// One collective seen from one rank.
 struct Exchange {
@@ -151,8 +159,19 @@ struct Exchange {
   Random &random;
 
   AxisList groupAxes() const {
+    // Two of one axis that no list of digits has both count as the digits from
+    // the first to the last.
     AxisList all = axes;
-    all.append(source.begin(), source.end());
+    for (AxisRef ref : source) {
+      for (AxisRef &other : all) {
+        if (other.axis != ref.axis || alignable(other, ref))
+          continue;
+        int64_t first = std::gcd(other.pre, ref.pre);
+        int64_t last = std::lcm(other.next(), ref.next());
+        other = ref = {ref.axis, first, last / first};
+      }
+      all.push_back(ref);
+    }
     return all;
   }
   int64_t indexOver(ArrayRef<AxisRef> refs) const {
@@ -172,6 +191,7 @@ struct Exchange {
     for (auto [k, other] : membersOf(mesh, groupAxes(), source, rank))
       if (k == index)
         found.push_back(inputs[other]);
+    assert(!found.empty() && "every block of the source has a rank");
     return *random.pick(found);
   }
 

@@ -106,7 +106,8 @@ mlir::FailureOr<int64_t> planScratch(mlir::func::FuncOp kernel,
 
 /// Whether the destination `output` (the n-th result) may be the very buffer
 /// of argument `input`: each element is read before it is written.
-bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output);
+bool mayReuseInput(mlir::func::FuncOp kernel, unsigned input, unsigned output,
+                   const CpuIsa &isa);
 
 /// 32 hexadecimal digits over what the kernel computes: ops, types,
 /// attributes, constants and data flow. Not over SSA and symbol names,

@@ -290,7 +290,7 @@ FailureOr<int64_t> cleave::kernels::planScratch(func::FuncOp kernel,
 }
 
 bool cleave::kernels::mayReuseInput(func::FuncOp kernel, unsigned input,
-                                    unsigned output) {
+                                    unsigned output, const CpuIsa &) {
   OwningOpRef<ModuleOp> alone = isolate(kernel);
   func::FuncOp copy = theKernel(*alone);
   if (failed(normalise(copy)))

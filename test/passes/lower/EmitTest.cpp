@@ -36,8 +36,8 @@ protected:
     DialectRegistry registry;
     kernels::registerKernelDialects(registry);
     func::registerAllExtensions(registry);
-    registry.insert<CleaveDialect, comm::CommDialect,
-                    dispatch::DispatchDialect>();
+    registry
+        .insert<CleaveDialect, comm::CommDialect, dispatch::DispatchDialect>();
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("emit-test", directory));
@@ -92,8 +92,9 @@ protected:
 TEST_F(Emit, RanksComputeTogether) {
   ASSERT_TRUE(succeeded(emit(kModel))) << messages;
   write("x.npy", npy({0, 1, 2, 3, 10, 20, 30, 40}));
-  std::string command = options.output + " --entry f --input arg0=" +
-                        path("x.npy") + " --output res0=" + path("z.npy");
+  std::string command = options.output +
+                        " --entry f --input arg0=" + path("x.npy") +
+                        " --output res0=" + path("z.npy");
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::string out = read("z.npy");
   std::string expected = npy({20, 42, 64, 86});

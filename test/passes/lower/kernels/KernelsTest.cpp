@@ -110,7 +110,8 @@ TEST_F(Kernels, CacheKeysTellInstructionSetsApart) {
 
 TEST_F(Kernels, ElementwiseMayReuseItsInput) {
   auto module = parse(context(), scale("k", "2.0"));
-  EXPECT_TRUE(mayReuseInput(firstKernel(*module), 0, 0));
+  EXPECT_TRUE(
+      mayReuseInput(firstKernel(*module), 0, 0, CpuIsa::get(IsaLevel::avx2)));
 }
 
 TEST_F(Kernels, TransposeMayNotReuseItsInput) {
@@ -121,7 +122,8 @@ TEST_F(Kernels, TransposeMayNotReuseItsInput) {
                             outs(%o : tensor<5x5xf32>) permutation = [1, 0]
       return %r : tensor<5x5xf32>
     })");
-  EXPECT_FALSE(mayReuseInput(firstKernel(*module), 0, 0));
+  EXPECT_FALSE(
+      mayReuseInput(firstKernel(*module), 0, 0, CpuIsa::get(IsaLevel::avx2)));
 }
 
 /// Several kernels of one module keep their constants apart.

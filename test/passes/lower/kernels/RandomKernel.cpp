@@ -393,7 +393,9 @@ void Generator::reshape() {
 
 void Generator::slice() {
   Tensor in = anyTensor();
-  if (in.shape.empty())
+  // No slice of an empty dim has an offset that the parser takes.
+  if (in.shape.empty() ||
+      std::find(in.shape.begin(), in.shape.end(), 0) != in.shape.end())
     return elementwise();
   std::string offsets, sizes, strides;
   Shape shape;
