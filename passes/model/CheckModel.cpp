@@ -24,28 +24,32 @@ struct CheckModel : cleave::impl::CheckModelBase<CheckModel> {
   void runOnOperation() override;
 };
 
-LogicalResult checkType(Location loc, Type type, const Twine &what) {
+/// `what` names the value in a message; naming costs a walk of the function, so
+/// it is called for messages only.
+LogicalResult checkType(Location loc, Type type,
+                        function_ref<std::string()> what) {
   if (isa<UnrankedTensorType>(type))
-    return emitError(loc) << what << " is an unranked tensor; give it a shape";
+    return emitError(loc) << what()
+                          << " is an unranked tensor; give it a shape";
   if (auto tensor = dyn_cast<RankedTensorType>(type)) {
     if (!tensor.hasStaticShape())
       return emitError(loc)
-             << what << " has the dynamic type " << tensor
+             << what() << " has the dynamic type " << tensor
              << "; only static shapes can be cut: give each dim a size";
     if (!tensor.getElementType().isIntOrIndexOrFloat())
       return emitError(loc)
-             << what << " has the element type " << tensor.getElementType()
+             << what() << " has the element type " << tensor.getElementType()
              << "; known are floats and integers";
     if (tensor.getEncoding())
       return emitError(loc)
-             << what << " has the encoding " << tensor.getEncoding()
+             << what() << " has the encoding " << tensor.getEncoding()
              << ", which cannot be cut; remove it";
   }
   if (isa<TupleType>(type))
-    return emitError(loc) << what << " has the tuple type " << type
+    return emitError(loc) << what() << " has the tuple type " << type
                           << "; return its members one by one";
   if (isa<BaseMemRefType, VectorType>(type))
-    return emitError(loc) << what << " has type " << type
+    return emitError(loc) << what() << " has type " << type
                           << "; a model computes on tensors and scalars";
   return success();
 }
@@ -60,7 +64,8 @@ bool mayHoldTensors(Operation *op) {
 LogicalResult checkOp(Operation *op) {
   // Bodies of linalg ops are about scalars.
   for (Value result : op->getResults())
-    if (failed(checkType(result.getLoc(), result.getType(), describe(result))))
+    if (failed(checkType(result.getLoc(), result.getType(),
+                         [&] { return describe(result); })))
       return failure();
   if (isa<scf::IfOp, scf::WhileOp, scf::ParallelOp, scf::ForallOp,
           scf::IndexSwitchOp, scf::ExecuteRegionOp>(op)) {
@@ -83,10 +88,12 @@ LogicalResult checkFunction(func::FuncOp function) {
            << "has " << function.getBody().getBlocks().size()
            << " blocks; a model's functions have one: use scf.for for loops";
   for (BlockArgument arg : function.getArguments())
-    if (failed(checkType(arg.getLoc(), arg.getType(), describe(arg))))
+    if (failed(checkType(arg.getLoc(), arg.getType(),
+                         [&] { return describe(arg); })))
       return failure();
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (failed(checkType(function.getLoc(), type, "result " + Twine(i))))
+    if (failed(checkType(function.getLoc(), type,
+                         [&] { return "result " + std::to_string(i); })))
       return failure();
   for (BlockArgument arg : function.getArguments()) {
     bool marked = function.getArgAttr(arg.getArgNumber(), kWeightAttr) ||

@@ -30,14 +30,16 @@ struct VerifyPlaced : cleave::impl::VerifyPlacedBase<VerifyPlaced> {
   void runOnOperation() override;
 };
 
-LogicalResult verifyClosed(Location loc, ShardingAttr sharding,
-                           const Twine &what) {
+LogicalResult verifyClosed(Value value, ShardingAttr sharding) {
+  Location loc = value.getLoc();
   if (!sharding)
-    return emitError(loc) << what << " has no sharding after propagation";
+    return emitError(loc) << "'" << valueName(value)
+                          << "' has no sharding after propagation";
   for (DimShardingAttr dim : sharding.getDims())
     if (dim.getOpen())
-      return emitError(loc) << what << " has the open sharding " << sharding
-                            << " after propagation";
+      return emitError(loc)
+             << "'" << valueName(value) << "' has the open sharding "
+             << sharding << " after propagation";
   return success();
 }
 
@@ -61,17 +63,15 @@ void VerifyPlaced::runOnOperation() {
         op->getParentOp() ? op->getParentOp() : op);
     for (auto [result, sharding] : llvm::zip(op->getResults(), shardings))
       if (inFunction && isa<RankedTensorType>(result.getType()))
-        ok &= succeeded(verifyClosed(result.getLoc(), sharding,
-                                     "'" + valueName(result) + "'"));
+        ok &= succeeded(verifyClosed(result, sharding));
     auto function = dyn_cast<func::FuncOp>(op);
     if (!function || function.isExternal())
       return;
     for (BlockArgument arg : function.getArguments())
       if (isa<RankedTensorType>(arg.getType()))
-        ok &= succeeded(verifyClosed(arg.getLoc(),
-                                     function.getArgAttrOfType<ShardingAttr>(
-                                         arg.getArgNumber(), kShardingAttr),
-                                     "'" + valueName(arg) + "'"));
+        ok &= succeeded(
+            verifyClosed(arg, function.getArgAttrOfType<ShardingAttr>(
+                                  arg.getArgNumber(), kShardingAttr)));
   });
   if (!ok)
     return signalPassFailure();

@@ -321,6 +321,70 @@ static void widenMath(func::FuncOp kernel) {
   }
 }
 
+static Type withElement(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+static Value constantLike(OpBuilder &b, Location loc, Type type,
+                          TypedAttr element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return arith::ConstantOp::create(
+      b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, element))
+                     : element);
+}
+
+/// f64 to f32, rounded to odd: an inexact result has its last bit set, so that
+/// rounding it once more gives what rounding the f64 would have.
+static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
+  Type f64 = value.getType();
+  Type f32 = withElement(f64, b.getF32Type());
+  Type i32 = withElement(f64, b.getI32Type());
+  Value near = arith::TruncFOp::create(b, loc, f32, value);
+  Value back = arith::ExtFOp::create(b, loc, f64, near);
+  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back,
+                                        value);
+  Value grew = arith::CmpFOp::create(
+      b, loc, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
+      math::AbsFOp::create(b, loc, value));
+  Value bits = arith::BitcastOp::create(b, loc, i32, near);
+  Value one = constantLike(b, loc, i32, b.getI32IntegerAttr(1));
+  // Towards zero first; then the last bit tells that something was cut off.
+  Value lower = arith::SelectOp::create(
+      b, loc, grew, arith::SubIOp::create(b, loc, bits, one), bits);
+  Value odd = arith::SelectOp::create(
+      b, loc, inexact, arith::OrIOp::create(b, loc, lower, one), lower);
+  return arith::BitcastOp::create(b, loc, f32, odd);
+}
+
+/// Casts between f64 and bf16 or f16 go through f32, which has instructions.
+static void splitCasts(func::FuncOp kernel) {
+  auto isF64 = [](Value value) {
+    return getElementTypeOrSelf(value.getType()).isF64();
+  };
+  SmallVector<Operation *> ops;
+  kernel.walk([&](Operation *op) {
+    bool widens = isa<arith::ExtFOp>(op) && isF64(op->getResult(0)) &&
+                  isNarrowFloat(op->getOperand(0).getType());
+    bool narrows = isa<arith::TruncFOp>(op) && isF64(op->getOperand(0)) &&
+                   isNarrowFloat(op->getResult(0).getType());
+    if (widens || narrows)
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    OpBuilder b(op);
+    Value operand = op->getOperand(0);
+    Value middle;
+    if (isa<arith::TruncFOp>(op))
+      middle = roundToOdd(b, op->getLoc(), operand);
+    else
+      middle = arith::ExtFOp::create(
+          b, op->getLoc(), withElement(operand.getType(), b.getF32Type()),
+          operand);
+    op->setOperand(0, middle);
+  }
+}
+
 /// Calls of the C library for functions of f64 that LLVM has no name for,
 /// element by element.
 static LogicalResult callLibm(func::FuncOp kernel) {
@@ -341,6 +405,7 @@ static LogicalResult callLibm(func::FuncOp kernel) {
 LogicalResult cleave::kernels::expandMath(func::FuncOp kernel) {
   MLIRContext *context = kernel.getContext();
   widenMath(kernel);
+  splitCasts(kernel);
   ModuleOp module = kernel->getParentOfType<ModuleOp>();
   PassManager narrow(context);
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
