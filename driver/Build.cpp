@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 #include "driver/Build.h"
 #include "driver/Driver.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/Pipelines.h"
 #include "passes/dispatch/Passes.h"
@@ -91,6 +92,10 @@ int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
       module.print(os);
       os << "\n";
     });
+  // Kernels are compiled one by one; for reading they stay in one module.
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (failed(kernels::lowerKernel(kernel, kernels::CpuIsa::get(isa))))
+      return kBadInput;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context);

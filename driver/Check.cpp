@@ -62,6 +62,7 @@ private:
   SmallString<128> directory;
   std::vector<EdgeEntryType> entries;
   int64_t maxInteger = 7;
+  double tolerance = 0;
   std::vector<OutputResult> outputs;
   std::vector<MemoryResult> memory;
 };
@@ -88,12 +89,37 @@ int64_t largestIndex(ModuleOp module) {
   return std::max<int64_t>(bound, 0);
 }
 
+/// What sums of the coarsest float type in the model allow: an f32 output that
+/// was computed through bf16 is only as good as that.
+double largestTolerance(ModuleOp module) {
+  double tolerance = 0;
+  auto see = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (element.isBF16())
+      tolerance = std::max(tolerance, toleranceOf(CLEAVE_BF16));
+    else if (element.isF16())
+      tolerance = std::max(tolerance, toleranceOf(CLEAVE_F16));
+    else if (element.isF32())
+      tolerance = std::max(tolerance, toleranceOf(CLEAVE_F32));
+  };
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      see(type);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Type type : block.getArgumentTypes())
+          see(type);
+  });
+  return tolerance;
+}
+
 int Checker::buildOne(bool cut) {
   OwningOpRef<ModuleOp> module = load();
   if (!module)
     return kBadInput;
   if (!cut) {
     maxInteger = largestIndex(*module);
+    tolerance = largestTolerance(*module);
     // Names may stand on the hints that go.
     PassManager names(module->getContext());
     names.addPass(createNameEdges());
@@ -197,7 +223,7 @@ int Checker::runTrial(const EdgeEntryType &entry, unsigned trial) {
   for (auto [i, result] : llvm::enumerate(results)) {
     llvm::Expected<Difference> difference =
         compareNpy(path("whole" + Twine(i) + ".npy"),
-                   path("cut" + Twine(i) + ".npy"), result);
+                   path("cut" + Twine(i) + ".npy"), result, tolerance);
     if (!difference)
       return fail(difference.takeError());
     auto known = llvm::find_if(outputs, [&](const OutputResult &other) {

@@ -108,15 +108,16 @@ static void put(std::vector<char> &bytes, int64_t i, T value) {
 
 static void putNumber(std::vector<char> &bytes, int64_t i, uint32_t dtype,
                       int64_t number) {
+  float eighths = static_cast<float>(number) / 8;
   switch (dtype) {
   case CLEAVE_F32:
-    return put<float>(bytes, i, number);
+    return put<float>(bytes, i, eighths);
   case CLEAVE_F64:
-    return put<double>(bytes, i, number);
+    return put<double>(bytes, i, eighths);
   case CLEAVE_BF16:
-    return put<uint16_t>(bytes, i, rt::floatToBf16(number));
+    return put<uint16_t>(bytes, i, rt::floatToBf16(eighths));
   case CLEAVE_F16:
-    return put<uint16_t>(bytes, i, rt::floatToF16(number));
+    return put<uint16_t>(bytes, i, rt::floatToF16(eighths));
   case CLEAVE_I32:
     return put<int32_t>(bytes, i, number);
   case CLEAVE_I64:
@@ -263,7 +264,7 @@ static std::string place(const EdgeTensorType &type, int64_t i) {
 }
 
 Expected<Difference> compareNpy(StringRef reference, StringRef other,
-                                const EdgeTensorType &type) {
+                                const EdgeTensorType &type, double tolerance) {
   rt::NpyFile a, b;
   for (auto [file, path] : {std::pair(&a, reference), std::pair(&b, other)}) {
     rt::Status status = file->open(path.str());
@@ -280,7 +281,9 @@ Expected<Difference> compareNpy(StringRef reference, StringRef other,
     if (double x = std::abs(readNumber(a.array.data, i, dtype));
         std::isfinite(x))
       largest = std::max(largest, x);
-  double allowed = toleranceOf(type.dtype) * std::max(1.0, largest);
+  double own = toleranceOf(type.dtype);
+  double allowed =
+      (own == 0 ? 0 : std::max(own, tolerance)) * std::max(1.0, largest);
   for (int64_t i = 0; i < n; ++i) {
     double x = readNumber(a.array.data, i, dtype);
     double y = readNumber(b.array.data, i, dtype);

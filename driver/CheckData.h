@@ -29,8 +29,9 @@ struct EdgeEntryType {
 llvm::Expected<std::vector<EdgeEntryType>>
 parseDescription(llvm::StringRef json);
 
-/// Small whole numbers in the tensor's own type, so that sums of floats are
-/// exact; integers lie in [0, maxInteger], for they may be indices.
+/// Small numbers in the tensor's own type: floats are multiples of 1/8 up to
+/// 1/2, so that sums and products are exact and softmax stays well conditioned;
+/// integers lie in [0, maxInteger], for they may be indices.
 std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
                              int64_t maxInteger);
 
@@ -45,15 +46,17 @@ llvm::Error writeSafetensors(
 /// How far two files with one output are apart.
 struct Difference {
   double maxAbs = 0, maxRel = 0;
-  /// Integers equal; floats within the tolerance of their type; NaN like NaN.
+  /// Integers equal; floats within the tolerance; NaN like NaN.
   bool equal = true;
   /// The first place where they aren't, "[3, 1]: 2 instead of 5".
   std::string first;
 };
 llvm::Expected<Difference> compareNpy(llvm::StringRef reference,
                                       llvm::StringRef other,
-                                      const EdgeTensorType &type);
-/// What `equal` allows, relative to the largest number in the output.
+                                      const EdgeTensorType &type,
+                                      double tolerance);
+/// What reordered sums of a type may differ by, relative to the largest number
+/// in the output.
 double toleranceOf(uint32_t dtype);
 
 } // namespace cleave

@@ -1,8 +1,10 @@
 //===- Driver.cpp - The subcommands ---------------------------------------===//
 #include "driver/Driver.h"
 #include "driver/LoadModel.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "passes/Registration.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -34,6 +36,10 @@ int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
   DialectRegistry registry;
   registerDialects(registry);
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  // Shows the line of the model that a diagnostic of any phase is about.
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
   auto load = [&]() -> OwningOpRef<ModuleOp> {
     OwningOpRef<ModuleOp> module = loadModel(&context, options->model);
     if (module && !options->meshes.empty() &&

@@ -34,9 +34,13 @@ public:
 
 private:
   std::string valueNameOf(const GraphValue &value) const;
+  /// With the function's name where there are several.
   std::string returnName(const GraphValue &value) const {
     func::FuncOp function = value.function;
-    return function.getName().str() + ".res" + std::to_string(value.result);
+    std::string name = "res" + std::to_string(value.result);
+    bool alone = llvm::hasSingleElement(
+        function->getParentOfType<ModuleOp>().getOps<func::FuncOp>());
+    return alone ? name : function.getName().str() + "." + name;
   }
   void addSteps(unsigned id, unsigned dim, std::set<size_t> &seen,
                 std::vector<std::string> &steps) const;

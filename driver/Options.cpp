@@ -22,8 +22,8 @@ MODEL is a .mlir file, or - for standard input.
 PHASE is model, propagate, partition, comm, dispatch, memory or lower.
 
   --mesh NAME=SIZE,...   sizes of the axes of the model's mesh
-  --target=cpu[:ISA]     ISA is avx2, avx512, amx or native; default: avx2 and
-                         avx512, chosen when the program starts
+  --target=cpu[:ISA,...] ISA is avx2, avx512, amx, all or native; default: avx2
+                         and avx512, chosen when the program starts
   --machine=NAME|FILE    what the plan is for; default cpu-local
   --json                 one JSON object on standard output
   --timeout SECONDS      deadline of each wait in check; default 60
@@ -112,7 +112,8 @@ Error Parser::parseNumber(StringRef name, std::optional<StringRef> value,
   if (!text)
     return text.takeError();
   if (text->getAsInteger(10, to))
-    return fail("'" + name + "' takes a number, got '" + *text + "'");
+    return fail("'" + name + "' takes a whole number from 0 on, got '" + *text +
+                "'");
   return Error::success();
 }
 
@@ -230,6 +231,12 @@ Error Parser::checkComplete() {
     return fail("--mesh is given " + Twine(options.meshes.size()) +
                 " times; only compare takes several");
   }
+  if (options.trials == 0)
+    return fail("--trials must be at least 1");
+  if (options.timeoutSeconds == 0)
+    return fail("--timeout must be at least 1 second");
+  if (options.until == PhaseName::Stage)
+    return fail("there is no phase 'stage' yet: models have one stage");
   static constexpr StringRef kEmit[] = {"mlir", "llvm", "obj", "exe", "lib"};
   if (!is_contained(kEmit, StringRef(options.emit)))
     return fail("--emit does not know '" + options.emit + "'" +

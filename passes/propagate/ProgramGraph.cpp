@@ -402,7 +402,12 @@ LogicalResult ProgramGraph::placeReductions() {
     return failure();
   shardings = result.shardings;
   for (auto [id, sharding] : llvm::enumerate(shardings)) {
-    sharding.partial = placed.kept[id];
+    // Sub-axes that no list of digits has both, a:(1)2 and a:(1)3 of 6, cannot
+    // stand in one sharding: the later ones are reduced.
+    sharding.partial.clear();
+    for (AxisRef axis : placed.kept[id])
+      if (!sharding.uses(axis))
+        sharding.partial.push_back(axis);
     sharding.kind = placed.kinds[id];
   }
   return success();
