@@ -330,8 +330,8 @@ static Value constantLike(OpBuilder &b, Location loc, Type type,
                           TypedAttr element) {
   auto vector = dyn_cast<VectorType>(type);
   return arith::ConstantOp::create(
-      b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, element))
-                     : element);
+      b, loc,
+      vector ? TypedAttr(DenseElementsAttr::get(vector, element)) : element);
 }
 
 /// f64 to f32, rounded to odd: an inexact result has its last bit set, so that
@@ -342,11 +342,11 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
   Type i32 = withElement(f64, b.getI32Type());
   Value near = arith::TruncFOp::create(b, loc, f32, value);
   Value back = arith::ExtFOp::create(b, loc, f64, near);
-  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back,
-                                        value);
-  Value grew = arith::CmpFOp::create(
-      b, loc, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
-      math::AbsFOp::create(b, loc, value));
+  Value inexact =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back, value);
+  Value grew = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                     math::AbsFOp::create(b, loc, back),
+                                     math::AbsFOp::create(b, loc, value));
   Value bits = arith::BitcastOp::create(b, loc, i32, near);
   Value one = constantLike(b, loc, i32, b.getI32IntegerAttr(1));
   // Towards zero first; then the last bit tells that something was cut off.
