@@ -21,6 +21,7 @@ LogicalResult Partitioner::run() {
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && failed(partitionFunction(function)))
       return failure();
+  warnOfMissingRules();
   // Signatures change last: until then calls read the callees' shardings.
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
@@ -43,6 +44,16 @@ LogicalResult Partitioner::run() {
       function.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
   }
   return success();
+}
+
+void Partitioner::warnOfMissingRules() {
+  for (auto &[name, missing] : missingRules)
+    emitWarning(missing.first)
+        << "'" << name << "' has no sharding rule, so every rank computes all "
+        << "of it (" << missing.times
+        << (missing.times == 1 ? " time" : " times")
+        << "); bringing its operands whole to each rank sends " << missing.bytes
+        << " bytes: attach ShardingRuleOpInterface to cut it";
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,6 +204,7 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
   OpBuilder::InsertionGuard guard(builder);
   Value from = best->block;
   setInsertionPointFor(from);
+  sentBytes += bestPlan.wireBytes;
   Value block =
       emitter.emit(need.op->getLoc(), from, bestPlan, causeOf(value, need));
   define(value, target, block);
@@ -311,6 +323,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   }
 
   SmallVector<Value> operands;
+  int64_t sentBefore = sentBytes;
   for (auto [i, value] : llvm::enumerate(values)) {
     if (!isTensor(value)) {
       operands.push_back(scalars.lookup(value));
@@ -332,6 +345,12 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     if (failed(block))
       return failure();
     operands.push_back(*block);
+  }
+  if (!hasRule(op) && mesh.numRanks() > 1) {
+    auto [it, isNew] = missingRules.try_emplace(op->getName().getStringRef(),
+                                                MissingRule{op->getLoc()});
+    ++it->second.times;
+    it->second.bytes += sentBytes - sentBefore;
   }
   FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
   if (failed(results))

@@ -16,6 +16,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/partition/Reshard.h"
 #include "passes/propagate/Factors.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace cleave {
 
@@ -65,6 +66,8 @@ private:
   mlir::LogicalResult partitionCall(mlir::func::CallOp call);
   void partitionReturn(mlir::func::ReturnOp ret);
   void copyScalarOp(mlir::Operation *op);
+  /// One warning for each kind of op without a rule: what it is, what it cost.
+  void warnOfMissingRules();
 
   const FactorChoice &choose(mlir::Operation *op, const ShardingRule &rule);
   /// The sharding that propagation gave a value.
@@ -85,6 +88,17 @@ private:
   void setInsertionPointFor(mlir::Value block);
   comm::CauseAttr causeOf(mlir::Value value, const Need &need);
   std::string nameOf(mlir::Value value);
+
+  /// An op without a sharding rule, by name: where first, how often, and what
+  /// bringing its operands whole to each rank sends.
+  struct MissingRule {
+    mlir::Location first;
+    unsigned times = 0;
+    int64_t bytes = 0;
+  };
+  llvm::MapVector<llvm::StringRef, MissingRule> missingRules;
+  /// What one rank sends in all reshards so far.
+  int64_t sentBytes = 0;
 
   mlir::ModuleOp module;
   Mesh mesh;
