@@ -11,8 +11,6 @@
 #include "passes/memory/Passes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -62,21 +60,19 @@ FailureOr<EmitResult> emitModel(ModuleOp module, const EmitOptions &options) {
 
 namespace {
 
-/// Writes text to -o or standard output.
-int writeText(const Options &options,
+/// Writes text to -o or standard output; an old file stays if that fails.
+int writeText(const Options &options, ModuleOp module,
               llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  std::error_code error;
-  llvm::ToolOutputFile file(options.output.empty() ? "-" : options.output,
-                            error, llvm::sys::fs::OF_None);
-  if (error) {
-    llvm::WithColor::error(llvm::errs(), "cleave")
-        << "cannot write '" << options.output << "': " << error.message()
-        << "\n";
-    return kBadInput;
+  if (options.output.empty() || options.output == "-") {
+    write(llvm::outs());
+    return kDone;
   }
-  write(file.os());
-  file.keep();
-  return kDone;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  write(os);
+  return succeeded(writeFile(module.getLoc(), options.output, text))
+             ? kDone
+             : kBadInput;
 }
 
 int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
@@ -88,7 +84,7 @@ int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
   if (failed(pm.run(module)))
     return kBadInput;
   if (!llvmText)
-    return writeText(options, [&](llvm::raw_ostream &os) {
+    return writeText(options, module, [&](llvm::raw_ostream &os) {
       module.print(os);
       os << "\n";
     });
@@ -101,8 +97,9 @@ int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
       translateModuleToLLVMIR(module, context);
   if (!translated)
     return kBadInput;
-  return writeText(
-      options, [&](llvm::raw_ostream &os) { translated->print(os, nullptr); });
+  return writeText(options, module, [&](llvm::raw_ostream &os) {
+    translated->print(os, nullptr);
+  });
 }
 
 } // namespace

@@ -7,11 +7,13 @@
 #include "driver/CheckData.h"
 #include "driver/Driver.h"
 #include "driver/LoadModel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/dispatch/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -51,6 +53,9 @@ private:
   std::string path(const Twine &name) const {
     return (directory + "/" + name).str();
   }
+  std::vector<char> data(const EdgeTensorType &type, std::mt19937_64 &rng) {
+    return randomData(type, rng, minInteger, maxInteger);
+  }
   int fail(llvm::Error error) {
     llvm::WithColor::error(llvm::errs(), "cleave check")
         << toString(std::move(error)) << "\n";
@@ -61,7 +66,7 @@ private:
   Loader load;
   SmallString<128> directory;
   std::vector<EdgeEntryType> entries;
-  int64_t maxInteger = 7;
+  int64_t minInteger = 0, maxInteger = 7;
   double tolerance = 0;
   std::vector<OutputResult> outputs;
   std::vector<MemoryResult> memory;
@@ -87,6 +92,19 @@ int64_t largestIndex(ModuleOp module) {
       bound = std::min(bound, gather.getSourceType().getDimSize(dim) - 1);
   });
   return std::max<int64_t>(bound, 0);
+}
+
+/// Whether an integer input may be a divisor, and so must not be 0.
+bool dividesIntegers(ModuleOp module) {
+  return module
+      ->walk([](Operation *op) {
+        return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                   arith::RemUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
+                   arith::FloorDivSIOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// What sums of the coarsest float type in the model allow: an f32 output that
@@ -120,6 +138,7 @@ int Checker::buildOne(bool cut) {
   if (!cut) {
     maxInteger = largestIndex(*module);
     tolerance = largestTolerance(*module);
+    minInteger = dividesIntegers(*module) && maxInteger > 0 ? 1 : 0;
     // Names may stand on the hints that go.
     PassManager names(module->getContext());
     names.addPass(createNameEdges());
@@ -183,21 +202,23 @@ int Checker::runTrial(const EdgeEntryType &entry, unsigned trial) {
   };
   for (auto [i, input] : llvm::enumerate(entry.inputs)) {
     std::string file = path("input" + Twine(i) + ".npy");
-    if (llvm::Error error =
-            writeNpy(file, input, randomData(input, rng, maxInteger)))
+    if (llvm::Error error = writeNpy(file, input, data(input, rng)))
       return fail(std::move(error));
     give("--input", input, file);
   }
   for (auto [i, state] : llvm::enumerate(entry.states)) {
     std::string file = path("state" + Twine(i) + ".npy");
-    if (llvm::Error error =
-            writeNpy(file, state, randomData(state, rng, maxInteger)))
+    if (llvm::Error error = writeNpy(file, state, data(state, rng)))
       return fail(std::move(error));
     give("--state", state, file);
   }
+  // The file holds the weights of all entries: the program loads them at once.
   std::vector<std::pair<EdgeTensorType, std::vector<char>>> weights;
-  for (const EdgeTensorType &weight : entry.weights)
-    weights.push_back({weight, randomData(weight, rng, maxInteger)});
+  llvm::StringSet<> seen;
+  for (const EdgeEntryType &other : entries)
+    for (const EdgeTensorType &weight : other.weights)
+      if (seen.insert(weight.name).second)
+        weights.push_back({weight, data(weight, rng)});
   if (!weights.empty()) {
     std::string file = path("weights.safetensors");
     if (llvm::Error error = writeSafetensors(file, weights))

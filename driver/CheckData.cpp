@@ -132,11 +132,11 @@ static void putNumber(std::vector<char> &bytes, int64_t i, uint32_t dtype,
 }
 
 std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
-                             int64_t maxInteger) {
+                             int64_t minInteger, int64_t maxInteger) {
   int64_t n = type.numElements();
   std::vector<char> bytes(n * rt::dtypeBytes(type.dtype));
   bool isFloat = type.dtype <= CLEAVE_F64;
-  std::uniform_int_distribution<int64_t> numbers(isFloat ? -4 : 0,
+  std::uniform_int_distribution<int64_t> numbers(isFloat ? -4 : minInteger,
                                                  isFloat ? 4 : maxInteger);
   for (int64_t i = 0; i < n; ++i)
     putNumber(bytes, i, type.dtype, numbers(rng));

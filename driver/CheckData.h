@@ -31,9 +31,9 @@ parseDescription(llvm::StringRef json);
 
 /// Small numbers in the tensor's own type: floats are multiples of 1/8 up to
 /// 1/2, so that sums and products are exact and softmax stays well conditioned;
-/// integers lie in [0, maxInteger], for they may be indices.
+/// integers lie in [minInteger, maxInteger], for they may be indices.
 std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
-                             int64_t maxInteger);
+                             int64_t minInteger, int64_t maxInteger);
 
 /// Writes an array as .npy (bf16 as f32).
 llvm::Error writeNpy(llvm::StringRef path, const EdgeTensorType &type,

@@ -83,7 +83,15 @@ static void nameResults(const AsmParserState &state,
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, StringRef path) {
   std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &message);
+  // Standard input can be read once; check loads the model twice.
+  static std::string standardInput;
+  std::unique_ptr<llvm::MemoryBuffer> file;
+  if (path == "-" && !standardInput.empty())
+    file = llvm::MemoryBuffer::getMemBuffer(standardInput, "<stdin>");
+  else
+    file = openInputFile(path, &message);
+  if (file && path == "-" && standardInput.empty())
+    standardInput = file->getBuffer().str();
   if (!file) {
     emitError(UnknownLoc::get(context)) << message;
     return nullptr;

@@ -109,7 +109,7 @@ int runPlan(const Options &options, Loader load, const Machine &machine) {
     writeJson(plan);
   else
     printText(plan, machine);
-  return kDone;
+  return plan.fits ? kDone : kCheckFailed;
 }
 
 } // namespace cleave

@@ -192,8 +192,12 @@ void Reporter::add(Operation *op, int64_t times) {
   to.entry = entryName;
   to.kind = op->getName().stripDialect().str();
   AxisList axes = toAxes(mesh, axesAttr);
-  for (AxisRef ref : axes)
-    to.axes.push_back(mesh.axes[ref.axis].name);
+  for (AxisRef ref : axes) {
+    // "y", and of a sub-axis "y:(4)2".
+    std::string &text = to.axes.emplace_back(mesh.axes[ref.axis].name);
+    if (ref != mesh.whole(ref.axis))
+      text += ":(" + std::to_string(ref.pre) + ")" + std::to_string(ref.size);
+  }
   llvm::raw_string_ostream(to.dtype)
       << getElementTypeOrSelf(op->getResult(0).getType());
   to.count = times;

@@ -168,7 +168,8 @@ LogicalResult FunctionLowering::lowerCall(dispatch::CallOp call) {
   }
   std::string name = kernel.getSymName().str();
   if (call.getNumResults())
-    name += " '" + valueName(call.getResult(0)) + "'";
+    if (std::string value = givenName(call.getResult(0)); !value.empty())
+      name += " '" + value + "'";
   Value context = target.getBody().front().getArgument(0);
   LLVM::CallOp::create(b, loc, TypeRange(), kRuntimeTraceBegin,
                        ValueRange{context, address(data.string(name))});

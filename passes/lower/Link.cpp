@@ -56,14 +56,22 @@ static InFlightDiagnostic cannotWrite(Location loc, StringRef file,
 
 LogicalResult cleave::writeFile(Location loc, StringRef file,
                                 StringRef content) {
-  std::string temporary = (file + ".tmp").str();
-  std::error_code error =
-      write(temporary, ArrayRef(content.data(), content.size()));
-  if (!error)
-    error = fs::rename(temporary, file);
+  ArrayRef bytes(content.data(), content.size());
+  std::error_code error;
+  // A device or pipe is written, not replaced.
+  bool replaces = !fs::exists(file) || fs::is_regular_file(file);
+  SmallString<128> temporary(file);
+  if (!replaces) {
+    error = write(file, bytes);
+  } else if (!(error = fs::createUniqueFile(file + "-%%%%%%.tmp", temporary))) {
+    error = write(temporary, bytes);
+    if (!error)
+      error = fs::rename(temporary, file);
+    if (error)
+      (void)fs::remove(temporary);
+  }
   if (!error)
     return success();
-  (void)fs::remove(temporary);
   cannotWrite(loc, file, error);
   return failure();
 }
@@ -186,6 +194,12 @@ LogicalResult cleave::linkProgram(Location loc,
     files.push_back(workspace.file("part" + llvm::Twine(i) + ".o"));
     if (auto error = write(files.back(), object))
       return cannotWrite(loc, files.back(), error);
+  }
+  if (fs::exists(options.output) && !fs::is_regular_file(options.output)) {
+    emitError(loc) << "'" << options.output
+                   << "' is not a regular file; give the program a name of its "
+                      "own";
+    return failure();
   }
   // Beside the output, so that renaming cannot fail for want of space.
   llvm::SmallString<128> temporary;

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "passes/Passes.h"
+#include "passes/propagate/ProgramGraph.h"
 #define DEBUG_TYPE "cleave-check-model"
 
 using namespace mlir;
@@ -24,6 +25,17 @@ struct CheckModel : cleave::impl::CheckModelBase<CheckModel> {
   void runOnOperation() override;
 };
 
+bool fitsMemory(RankedTensorType type) {
+  int64_t room = (int64_t(1) << 47) / elementBytes(type.getElementType());
+  for (int64_t size : type.getShape()) {
+    if (size > room)
+      return false;
+    if (size > 1)
+      room /= size;
+  }
+  return true;
+}
+
 /// `what` names the value in a message; naming costs a walk of the function, so
 /// it is called for messages only.
 LogicalResult checkType(Location loc, Type type,
@@ -40,6 +52,10 @@ LogicalResult checkType(Location loc, Type type,
       return emitError(loc)
              << what() << " has the element type " << tensor.getElementType()
              << "; known are floats and integers";
+    if (!fitsMemory(tensor))
+      return emitError(loc) << what() << " has the type " << tensor
+                            << ", which is more than 2^47 bytes: no computer "
+                               "can address it";
     if (tensor.getEncoding())
       return emitError(loc)
              << what() << " has the encoding " << tensor.getEncoding()
