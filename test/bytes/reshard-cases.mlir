@@ -91,7 +91,7 @@ func.func @columns_to_rows(
 cleave.mesh @m = <["y"=8]>
 
 // Only the minor half of the axis is gathered: half of 4x8.
-// MOVES: @gather_sub_axis all_gather y 64
+// MOVES: @gather_sub_axis all_gather y:(4)2 64
 func.func @gather_sub_axis(
     %v: tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y"}, {}]>})
     -> (tensor<16x8xf32> {cleave.sharding = #cleave.sharding<@m, [{"y":(1)4},
