@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/dispatch/Passes.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -55,7 +56,7 @@ private:
     return (directory + "/" + name).str();
   }
   std::vector<char> data(const EdgeTensorType &type, std::mt19937_64 &rng) {
-    return randomData(type, rng, minInteger, maxInteger);
+    return randomData(type, rng, range);
   }
   int fail(llvm::Error error) {
     llvm::WithColor::error(llvm::errs(), "cleave check")
@@ -67,7 +68,7 @@ private:
   Loader load;
   SmallString<128> directory;
   std::vector<EdgeEntryType> entries;
-  int64_t minInteger = 0, maxInteger = 7;
+  InputRange range;
   double tolerance = 0;
   std::vector<OutputResult> outputs;
   std::vector<MemoryResult> memory;
@@ -93,6 +94,19 @@ int64_t largestIndex(ModuleOp module) {
       bound = std::min(bound, gather.getSourceType().getDimSize(dim) - 1);
   });
   return std::max<int64_t>(bound, 0);
+}
+
+/// Whether floats go through exp, tanh and the like: nothing is exact then.
+bool usesFunctions(ModuleOp module) {
+  return module
+      ->walk([](Operation *op) {
+        bool exact = isa<math::AbsFOp, math::FloorOp, math::CeilOp,
+                         math::TruncOp, math::RoundOp, math::RoundEvenOp>(op);
+        return isa<math::MathDialect>(op->getDialect()) && !exact
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Whether an integer input may be a divisor, and so must not be 0.
@@ -137,9 +151,12 @@ int Checker::buildOne(bool cut) {
   if (!module)
     return kBadInput;
   if (!cut) {
-    maxInteger = largestIndex(*module);
+    range.maxInteger = largestIndex(*module);
     tolerance = largestTolerance(*module);
-    minInteger = dividesIntegers(*module) && maxInteger > 0 ? 1 : 0;
+    if (dividesIntegers(*module) && range.maxInteger > 0)
+      range.minInteger = 1;
+    if (usesFunctions(*module))
+      range.scale = 0.125f;
     // Names may stand on the hints that go.
     PassManager names(module->getContext());
     names.addPass(createNameEdges());

@@ -107,17 +107,17 @@ static void put(std::vector<char> &bytes, int64_t i, T value) {
 }
 
 static void putNumber(std::vector<char> &bytes, int64_t i, uint32_t dtype,
-                      int64_t number) {
-  float eighths = static_cast<float>(number) / 8;
+                      int64_t number, float scale) {
+  float real = static_cast<float>(number) * scale;
   switch (dtype) {
   case CLEAVE_F32:
-    return put<float>(bytes, i, eighths);
+    return put<float>(bytes, i, real);
   case CLEAVE_F64:
-    return put<double>(bytes, i, eighths);
+    return put<double>(bytes, i, real);
   case CLEAVE_BF16:
-    return put<uint16_t>(bytes, i, rt::floatToBf16(eighths));
+    return put<uint16_t>(bytes, i, rt::floatToBf16(real));
   case CLEAVE_F16:
-    return put<uint16_t>(bytes, i, rt::floatToF16(eighths));
+    return put<uint16_t>(bytes, i, rt::floatToF16(real));
   case CLEAVE_I32:
     return put<int32_t>(bytes, i, number);
   case CLEAVE_I64:
@@ -132,14 +132,14 @@ static void putNumber(std::vector<char> &bytes, int64_t i, uint32_t dtype,
 }
 
 std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
-                             int64_t minInteger, int64_t maxInteger) {
+                             const InputRange &range) {
   int64_t n = type.numElements();
   std::vector<char> bytes(n * rt::dtypeBytes(type.dtype));
   bool isFloat = type.dtype <= CLEAVE_F64;
-  std::uniform_int_distribution<int64_t> numbers(isFloat ? -4 : minInteger,
-                                                 isFloat ? 4 : maxInteger);
+  std::uniform_int_distribution<int64_t> numbers(
+      isFloat ? -4 : range.minInteger, isFloat ? 4 : range.maxInteger);
   for (int64_t i = 0; i < n; ++i)
-    putNumber(bytes, i, type.dtype, numbers(rng));
+    putNumber(bytes, i, type.dtype, numbers(rng), range.scale);
   return bytes;
 }
 

@@ -29,11 +29,18 @@ struct EdgeEntryType {
 llvm::Expected<std::vector<EdgeEntryType>>
 parseDescription(llvm::StringRef json);
 
-/// Small numbers in the tensor's own type: floats are multiples of 1/8 up to
-/// 1/2, so that sums and products are exact and softmax stays well conditioned;
-/// integers lie in [minInteger, maxInteger], for they may be indices.
+/// What random inputs are made of.
+struct InputRange {
+  /// Integers lie in this range, for they may be indices or divisors.
+  int64_t minInteger = 0, maxInteger = 7;
+  /// Floats are whole numbers from -4 to 4, times this. Whole numbers keep sums
+  /// and products exact; eighths keep a softmax well conditioned.
+  float scale = 1;
+};
+
+/// Random numbers in the tensor's own type.
 std::vector<char> randomData(const EdgeTensorType &type, std::mt19937_64 &rng,
-                             int64_t minInteger, int64_t maxInteger);
+                             const InputRange &range);
 
 /// Writes an array as .npy (bf16 as f32).
 llvm::Error writeNpy(llvm::StringRef path, const EdgeTensorType &type,
