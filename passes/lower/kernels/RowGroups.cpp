@@ -100,9 +100,17 @@ static void orderInner(Member &member) {
     int64_t costA = cost(nest, a), costB = cost(nest, b);
     return costA != costB ? costA < costB : a > b;
   };
-  int best = inner.front();
+  // A combiner that isn't known keeps its order: of the reduction loops only
+  // the last one may be innermost.
+  bool ordered = !hasCombiners(nest);
+  auto mayBeInnermost = [&](int d) {
+    return !ordered || nest.parallel[d] || llvm::none_of(inner, [&](int e) {
+      return !nest.parallel[e] && e > d;
+    });
+  };
+  int best = -1;
   for (int d : inner)
-    if (better(d, best))
+    if (mayBeInnermost(d) && (best < 0 || better(d, best)))
       best = d;
   llvm::erase(inner, best);
   member.inner.clear();
