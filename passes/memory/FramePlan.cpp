@@ -35,9 +35,10 @@ static bool keepsOrder(AffineMap map) {
   });
 }
 
-/// Whether the only reader of the argument is the first op, and that goes
+/// Whether the only reader of the argument is the first op, and all ops go
 /// element by element: whatever the kernel computes later, in whichever buffer,
-/// it needs at most the element of the argument that lies where it writes.
+/// it needs at most the element of the argument that lies where it writes. A
+/// fill or a reduction may write its destination before anything is read.
 static bool isReadFirst(func::FuncOp kernel, unsigned input) {
   BlockArgument argument = kernel.getArgument(input);
   Operation *first = nullptr;
@@ -45,8 +46,8 @@ static bool isReadFirst(func::FuncOp kernel, unsigned input) {
     if (isa<arith::ConstantOp, tensor::EmptyOp>(op))
       continue;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (!linalgOp || op.getNumResults() != 1 ||
-        linalg::isaContractionOpInterface(linalgOp) ||
+    if (!linalgOp || op.getNumResults() != 1 || isa<linalg::FillOp>(op) ||
+        linalgOp.getNumParallelLoops() != linalgOp.getNumLoops() ||
         !llvm::all_of(linalgOp.getIndexingMapsArray(), keepsOrder) ||
         !llvm::all_of(readValues(&op), [&](Value value) {
           return !isa<RankedTensorType>(value.getType()) ||
@@ -56,8 +57,6 @@ static bool isReadFirst(func::FuncOp kernel, unsigned input) {
     if (first)
       continue;
     first = &op;
-    if (linalgOp.getNumParallelLoops() != linalgOp.getNumLoops())
-      return false;
     for (OpOperand &operand : op.getOpOperands())
       if ((operand.get() == argument || linalgOp.isDpsInit(&operand)) &&
           !linalgOp.getMatchingIndexingMap(&operand).isIdentity())
