@@ -64,7 +64,6 @@ private:
           const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands);
   mlir::LogicalResult partitionLoop(mlir::scf::ForOp loop);
   mlir::LogicalResult partitionCall(mlir::func::CallOp call);
-  void partitionReturn(mlir::func::ReturnOp ret);
   void copyScalarOp(mlir::Operation *op);
   /// One warning for each kind of op without a rule: what it is, what it cost.
   void warnOfMissingRules();
