@@ -27,12 +27,17 @@ public:
       byDim[{decision.value, decision.dim}].push_back(i);
     for (auto [id, value] : llvm::enumerate(graph.values))
       names.push_back(value.value ? valueNameOf(value) : returnName(value));
+    for (auto [op, tied] : llvm::zip(graph.ops, graph.problem.ops))
+      if (!op.op)
+        addTie(op.tie, tied);
   }
-  /// The steps that gave the value its sharding; the last names a source.
-  std::vector<std::string> chain(unsigned id) const;
+  /// The steps that gave the value its sharding. `whole`: back to what the user
+  /// wrote; otherwise only the last one of each dim.
+  std::vector<std::string> chain(unsigned id, bool whole) const;
   std::string name(unsigned id) const { return names[id]; }
 
 private:
+  void addTie(StringRef tie, const PropagationOp &tied);
   std::string valueNameOf(const GraphValue &value) const;
   /// With the function's name where there are several.
   std::string returnName(const GraphValue &value) const {
@@ -42,15 +47,27 @@ private:
         function->getParentOfType<ModuleOp>().getOps<func::FuncOp>());
     return alone ? name : function.getName().str() + "." + name;
   }
-  void addSteps(unsigned id, unsigned dim, std::set<size_t> &seen,
+  void addSteps(unsigned id, unsigned dim, bool whole, std::set<size_t> &seen,
                 std::vector<std::string> &steps) const;
   std::string sentence(const Decision &decision) const;
+  std::string whyWhole(unsigned id) const;
   std::string place(unsigned id) const;
 
   const ProgramGraph &graph;
   std::map<std::pair<unsigned, unsigned>, std::vector<size_t>> byDim;
+  /// By value: what it is tied by, and an annotated value that it is tied to.
+  std::map<unsigned, std::pair<StringRef, unsigned>> annotatedTies;
   std::vector<std::string> names;
 };
+
+void Explainer::addTie(StringRef tie, const PropagationOp &tied) {
+  SmallVector<unsigned> ids = llvm::to_vector(tied.operands);
+  llvm::append_range(ids, tied.results);
+  for (unsigned annotated : ids)
+    for (unsigned id : ids)
+      if (id != annotated && graph.values[annotated].annotated)
+        annotatedTies.try_emplace(id, tie, annotated);
+}
 
 std::string Explainer::valueNameOf(const GraphValue &value) const {
   std::string name = givenName(value.value);
@@ -89,7 +106,8 @@ std::string Explainer::sentence(const Decision &decision) const {
   return text;
 }
 
-void Explainer::addSteps(unsigned id, unsigned dim, std::set<size_t> &seen,
+void Explainer::addSteps(unsigned id, unsigned dim, bool whole,
+                         std::set<size_t> &seen,
                          std::vector<std::string> &steps) const {
   auto it = byDim.find({id, dim});
   if (it == byDim.end())
@@ -99,7 +117,9 @@ void Explainer::addSteps(unsigned id, unsigned dim, std::set<size_t> &seen,
       continue;
     const Decision &decision = graph.result.decisions[index];
     steps.push_back(sentence(decision));
-    addSteps(decision.source, decision.sourceDim, seen, steps);
+    if (!whole)
+      continue;
+    addSteps(decision.source, decision.sourceDim, whole, seen, steps);
     const Sharding &written = graph.problem.values[decision.source].initial;
     if (graph.values[decision.source].annotated &&
         !written.dims[decision.sourceDim].axes.empty())
@@ -109,7 +129,7 @@ void Explainer::addSteps(unsigned id, unsigned dim, std::set<size_t> &seen,
   }
 }
 
-std::vector<std::string> Explainer::chain(unsigned id) const {
+std::vector<std::string> Explainer::chain(unsigned id, bool whole) const {
   std::vector<std::string> steps;
   std::set<size_t> seen;
   const GraphValue &value = graph.values[id];
@@ -117,12 +137,23 @@ std::vector<std::string> Explainer::chain(unsigned id) const {
     steps.push_back("it is annotated " +
                     toString(graph.mesh, graph.problem.values[id].initial));
   for (unsigned dim = 0; dim < graph.shardings[id].dims.size(); ++dim)
-    addSteps(id, dim, seen, steps);
+    addSteps(id, dim, whole, seen, steps);
   if (!graph.shardings[id].partial.empty())
     steps.push_back("it stays partial: reducing later moves fewer bytes");
   if (steps.empty())
-    steps.push_back("no annotation reaches it");
+    steps.push_back(whyWhole(id));
   return steps;
+}
+
+/// Of a value that no axis reaches.
+std::string Explainer::whyWhole(unsigned id) const {
+  auto it = annotatedTies.find(id);
+  if (it == annotatedTies.end())
+    return "no annotation cuts it";
+  auto [tie, other] = it->second;
+  return "no annotation cuts it; a " + tie.str() + " ties it to " +
+         place(other) + ", which is annotated " +
+         toString(graph.mesh, graph.problem.values[other].initial);
 }
 
 std::string typeText(Type type) {
@@ -166,10 +197,11 @@ int runExplain(const Options &options, Loader load, const Machine &machine) {
     return kBadInput;
   }
 
-  OwningOpRef<ModuleOp> whole = load();
-  if (!whole || failed(partitionModule(*whole)))
+  OwningOpRef<ModuleOp> cut = load();
+  if (!cut || failed(partitionModule(*cut)))
     return kBadInput;
-  std::vector<CommEntry> comms = reportCommunication(*whole, machine);
+  std::vector<CommEntry> comms = reportCommunication(*cut, machine);
+  bool whole = !options.value.empty();
 
   if (options.json) {
     llvm::json::OStream out(llvm::outs(), 2);
@@ -183,7 +215,7 @@ int runExplain(const Options &options, Loader load, const Machine &machine) {
             out.attribute("sharding",
                           toString(graph->mesh, graph->shardings[id]));
             out.attributeArray("cause", [&] {
-              for (const std::string &step : explainer.chain(id))
+              for (const std::string &step : explainer.chain(id, whole))
                 out.value(step);
             });
           });
@@ -202,7 +234,7 @@ int runExplain(const Options &options, Loader load, const Machine &machine) {
       if (!at.empty())
         llvm::outs() << "  at " << at;
       llvm::outs() << "\n";
-      for (const std::string &step : explainer.chain(id))
+      for (const std::string &step : explainer.chain(id, whole))
         llvm::outs() << "  " << step << "\n";
     }
   if (options.value.empty() || options.collectives)

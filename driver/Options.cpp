@@ -51,7 +51,11 @@ std::string suggestion(StringRef name, ArrayRef<StringRef> known) {
     return ("; closest is '" + best + "'").str();
   if (known.empty())
     return "; there are none";
-  return "; known are " + join(known, ", ");
+  constexpr size_t kMost = 20;
+  std::string text = "; known are " + join(known.take_front(kMost), ", ");
+  if (known.size() > kMost)
+    text += ", and " + std::to_string(known.size() - kMost) + " more";
+  return text;
 }
 
 Expected<MeshSizes> parseMeshSizes(StringRef text) {
@@ -73,6 +77,31 @@ Expected<MeshSizes> parseMeshSizes(StringRef text) {
 }
 
 namespace {
+
+/// The one command that an option belongs to; the others belong to all.
+std::optional<Command> commandOf(StringRef option) {
+  return StringSwitch<std::optional<Command>>(option)
+      .Cases({"-o", "--until", "--emit"}, Command::Build)
+      .Cases({"--seed", "--trials", "--timeout"}, Command::Check)
+      .Case("--collectives", Command::Explain)
+      .Default(std::nullopt);
+}
+
+StringRef nameOf(Command command) {
+  switch (command) {
+  case Command::Build:
+    return "build";
+  case Command::Check:
+    return "check";
+  case Command::Plan:
+    return "plan";
+  case Command::Explain:
+    return "explain";
+  case Command::Compare:
+    return "compare";
+  }
+  llvm_unreachable("all commands have names");
+}
 
 /// Walks over the arguments; an option's value follows `=` or a space.
 class Parser {
@@ -146,6 +175,10 @@ Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
     to = true;
     return Error::success();
   };
+  if (std::optional<Command> owner = commandOf(name);
+      owner && *owner != options.command)
+    return fail("'" + name + "' belongs to '" + nameOf(*owner) + "', not to '" +
+                nameOf(options.command) + "'");
   if (name == "--mesh") {
     Expected<StringRef> got = valueOf(name, value);
     if (!got)
@@ -238,12 +271,16 @@ Error Parser::checkComplete() {
   if (options.until == PhaseName::Stage)
     return fail("there is no phase 'stage' yet: models have one stage");
   static constexpr StringRef kEmit[] = {"mlir", "llvm", "obj", "exe", "lib"};
-  if (!is_contained(kEmit, StringRef(options.emit)))
+  if (!options.emit.empty() && !is_contained(kEmit, StringRef(options.emit)))
     return fail("--emit does not know '" + options.emit + "'" +
                 suggestion(options.emit, kEmit));
-  bool toFile = options.command == Command::Build && !options.until &&
-                options.emit != "mlir" && options.emit != "llvm";
-  if (toFile && options.output.empty())
+  bool isText = options.emit.empty()
+                    ? options.until.has_value()
+                    : options.emit == "mlir" || options.emit == "llvm";
+  if (options.until && (!isText || options.emit == "llvm"))
+    return fail("--until prints a level as MLIR; leave it out for --emit=" +
+                options.emit);
+  if (options.command == Command::Build && !isText && options.output.empty())
     return fail("build needs -o OUT, or --until=PHASE to print a level");
   if (!StringRef(options.target).starts_with("cpu"))
     return fail("unknown target '" + options.target + "'; known is cpu[:ISA]");

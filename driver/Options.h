@@ -54,7 +54,8 @@ struct Options {
   bool json = false;
   std::string output;
   std::optional<PhaseName> until;
-  std::string emit = "exe";
+  /// What `build` makes; empty: an executable, or a level that is printed.
+  std::string emit;
   uint64_t seed = 1;
   unsigned trials = 1;
   unsigned timeoutSeconds = 60;

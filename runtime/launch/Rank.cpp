@@ -30,8 +30,10 @@ Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
     if (trace)
       trace->begin(comm.name, comm.cause,
                    std::max(plan->inBytes, plan->outBytes));
-    status = backend.run(*plan, static_cast<const char *>(in),
-                         static_cast<char *>(out));
+    char *target = static_cast<char *>(out);
+    status = backend.run(*plan, static_cast<const char *>(in), target);
+    if (target < resident || target >= resident + program.residentBytes)
+      commEnd = std::max(commEnd, target - arena + plan->outBytes);
     if (trace)
       trace->end();
   }

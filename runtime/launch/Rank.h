@@ -28,6 +28,10 @@ public:
   char *const arena;
   char *const resident;
   std::unique_ptr<Trace> trace; // null: off
+  /// The furthest end, in bytes from `arena`, of a block in the arena that a
+  /// communication has filled. A block counts whole, also where no other rank
+  /// sends to it.
+  int64_t commEnd = 0;
 
   /// Runs the program's init (packs weights), after they are in place.
   Status init();

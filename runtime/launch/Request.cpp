@@ -284,6 +284,15 @@ static int64_t usedBytes(const char *data, int64_t size, char flip) {
   return size;
 }
 
+/// One past the last byte of any of these blocks. A block counts whole, also on
+/// a rank whose part of the tensor does not fill it.
+static int64_t endOfBlocks(const CleaveTensor *tensors, int64_t count) {
+  int64_t end = 0;
+  for (int64_t i = 0; i < count; ++i)
+    end = std::max(end, tensors[i].offset + tensors[i].bytes);
+  return end;
+}
+
 Status Request::loadResident(Rank &rank) {
   used.weightBytes = 0;
   for (int64_t i = 0; i < program.numWeights; ++i) {
@@ -306,6 +315,8 @@ Status Request::loadResident(Rank &rank) {
 /// that was written differs from one of them.
 Status Request::load(Rank &rank) {
   bool measures = !options.memoryFile.empty();
+  used.resident = std::max(endOfBlocks(program.weights, program.numWeights),
+                           endOfBlocks(program.states, program.numStates));
   for (char flip : {char(-1), char(0)}) {
     if (flip && !measures)
       continue;
@@ -331,11 +342,14 @@ Status Request::load(Rank &rank) {
 Status Request::measureArena(Rank &rank) {
   std::vector<char> saved(rank.resident, rank.resident + program.residentBytes);
   int64_t size = AreaLayout::of(program).arenaBytes + kGuardBytes;
+  used.arena = std::max(endOfBlocks(entry->inputs, entry->numInputs),
+                        endOfBlocks(entry->outputs, entry->numOutputs));
   for (char flip : {char(0), char(-1)}) {
     fillPattern(rank.arena, size, flip);
     CLEAVE_RETURN_IF_ERROR(setInputs(rank));
     CLEAVE_RETURN_IF_ERROR(rank.call(*entry));
-    used.arena = std::max(used.arena, usedBytes(rank.arena, size, flip));
+    used.arena =
+        std::max({used.arena, rank.commEnd, usedBytes(rank.arena, size, flip)});
     std::memcpy(rank.resident, saved.data(), saved.size());
   }
   return Status();
