@@ -1,5 +1,6 @@
 //===- LocalBackend.cpp - Collectives through shared memory ---------------===//
 #include "runtime/comm/LocalBackend.h"
+#include "runtime/cpu/Copy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -115,7 +116,7 @@ static void runAlone(const CommPlan &plan, const char *in, char *out) {
 /// n reads by all. Where ranks share cores, a synchronisation is a switch of
 /// the process, and larger messages are copied in. All ranks decide alike.
 bool LocalBackend::isEager(const CommPlan &plan) const {
-  constexpr int64_t kCrowded = 2048, kParts = 1024, kWhole = 256;
+  constexpr int64_t kCrowded = 8192, kParts = 1024, kWhole = 256;
   static_assert(kCrowded <= kEagerBytes);
   int64_t bytes = std::max(plan.inBytes, plan.peer < 0 ? 0 : plan.outBytes);
   if (plan.peer >= 0)
@@ -223,6 +224,20 @@ Status LocalBackend::stage(const CommPlan &plan, const char **in, char **out) {
   return Status();
 }
 
+static void copy(char *target, const char *source, size_t bytes, bool streams) {
+  if (streams)
+    copyStreaming(target, source, bytes);
+  else
+    std::memcpy(target, source, bytes);
+}
+
+/// Whether what a group reads and writes is so much more than the cache holds
+/// that keeping the end of it there is not worth reading all of it into there.
+static bool exceedsCache(const CommPlan &plan) {
+  int64_t members = std::max<int64_t>(int64_t(plan.members.size()), 2);
+  return (plan.inBytes + plan.outBytes) * members > 2 * lastLevelCacheBytes();
+}
+
 /// This rank's slice of an all_reduce: read from all, written to all.
 void LocalBackend::reduceSlices(const Place &place, int64_t *offset) {
   const CommPlan &plan = place.plan;
@@ -231,6 +246,7 @@ void LocalBackend::reduceSlices(const Place &place, int64_t *offset) {
   int64_t slice = ((count + n - 1) / n + unit - 1) / unit * unit;
   int64_t begin = std::min(count, slice * plan.self);
   int64_t end = std::min(count, begin + slice);
+  bool streams = exceedsCache(plan);
   // A block stays in the cache between being reduced and being copied out.
   int64_t block = (32 << 10) / e;
   std::vector<const void *> in(n);
@@ -242,8 +258,8 @@ void LocalBackend::reduceSlices(const Place &place, int64_t *offset) {
     plan.reduce(target, in.data(), size_t(n), size_t(size));
     for (int64_t k = 0; k < n; ++k)
       if (k != plan.self)
-        std::memcpy(area.at(offset[2 * k + 1]) + at * e, target,
-                    size_t(size * e));
+        copy(area.at(offset[2 * k + 1]) + at * e, target, size_t(size * e),
+             streams);
   }
 }
 
@@ -272,8 +288,9 @@ Status LocalBackend::runInPlace(Place &place, const char *in, char *out) {
       pointers[k] = area.at(offset[2 * k]);
     reduceRows(plan, pointers.data(), size_t(n), out);
   } else if (!plan.reduce) {
+    bool streams = exceedsCache(plan);
     for (const Pull &pull : plan.pulls)
-      copyRegion(pull.region, out, area.at(offset[2 * pull.member]));
+      copyRegion(pull.region, out, area.at(offset[2 * pull.member]), streams);
   }
   publish(done, place.seq);
   CLEAVE_RETURN_IF_ERROR(awaitDone(place));
@@ -317,8 +334,8 @@ Status LocalBackend::runRecv(Place &place, char *out) {
       await(place, plan.peer, entry.arrived, place.seq, true));
   CLEAVE_RETURN_IF_ERROR(checkMatch(place, plan.peer, entry));
   bool eager = isEager(plan);
-  std::memcpy(out, eager ? entry.data : area.at(entry.in),
-              size_t(plan.outBytes));
+  copy(out, eager ? entry.data : area.at(entry.in), size_t(plan.outBytes),
+       exceedsCache(plan));
   publish(channel.done, place.seq);
   return Status();
 }

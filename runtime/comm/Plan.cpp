@@ -1,5 +1,6 @@
 //===- Plan.cpp - One communication as one rank sees it -------------------===//
 #include "runtime/comm/Plan.h"
+#include "runtime/cpu/Copy.h"
 #include "runtime/support/Dtype.h"
 
 #include <algorithm>
@@ -338,7 +339,15 @@ static void copyRows(char *target, int64_t targetStep, const char *source,
 }
 
 static void copyRows(char *target, int64_t targetStep, const char *source,
-                     int64_t sourceStep, int64_t rows, int64_t bytes) {
+                     int64_t sourceStep, int64_t rows, int64_t bytes,
+                     bool streams) {
+  constexpr int64_t kLongRow = 4096;
+  if (streams && bytes >= kLongRow) {
+    for (int64_t i = 0; i < rows; ++i)
+      copyStreaming(target + i * targetStep, source + i * sourceStep,
+                    size_t(bytes));
+    return;
+  }
   switch (bytes) { // a call of memcpy would cost more than these copies
   case 1:
     return copyRows<1>(target, targetStep, source, sourceStep, rows);
@@ -367,7 +376,8 @@ static std::array<int64_t, 3> denseSteps(const Region &r) {
 static void copyNested(const Region &r, char *target,
                        const std::array<int64_t, 3> &targetStep,
                        const char *source,
-                       const std::array<int64_t, 3> &sourceStep) {
+                       const std::array<int64_t, 3> &sourceStep,
+                       bool streams = false) {
   // The innermost loop that does something runs in copyRows.
   int last = r.count[2] > 1 ? 2 : r.count[1] > 1 ? 1 : 0;
   std::array<int64_t, 3> count = r.count;
@@ -377,12 +387,13 @@ static void copyNested(const Region &r, char *target,
     for (int64_t j = 0; j < count[1]; ++j)
       copyRows(target + i * targetStep[0] + j * targetStep[1], targetStep[last],
                source + i * sourceStep[0] + j * sourceStep[1], sourceStep[last],
-               rows, r.bytes);
+               rows, r.bytes, streams);
 }
 
-void copyRegion(const Region &r, char *target, const char *source) {
+void copyRegion(const Region &r, char *target, const char *source,
+                bool streams) {
   copyNested(r, target + r.targetOffset, r.targetStep, source + r.sourceOffset,
-             r.sourceStep);
+             r.sourceStep, streams);
 }
 
 void packRegion(const Region &r, char *packed, const char *source) {

@@ -25,8 +25,9 @@ struct Region {
 };
 
 /// Copies the region out of `source` (a whole input) into `target` (a whole
-/// output).
-void copyRegion(const Region &region, char *target, const char *source);
+/// output). `streams`: past the cache, where the rows are long.
+void copyRegion(const Region &region, char *target, const char *source,
+                bool streams = false);
 /// Copies the region of an input to contiguous memory, and from there.
 void packRegion(const Region &region, char *packed, const char *source);
 void unpackRegion(const Region &region, char *target, const char *packed);

@@ -20,7 +20,7 @@
 namespace cleave::rt {
 
 constexpr int64_t kMaxGroups = 128;        // distinct sets of axes in a program
-constexpr int64_t kEagerBytes = 2048;      // room in a cell for small messages
+constexpr int64_t kEagerBytes = 8192;      // room in a cell for small messages
 constexpr int64_t kBounceBytes = 64 << 20; // for operands outside the area
 
 /// One arrival. `arrived` is the sequence number of the communication; the
