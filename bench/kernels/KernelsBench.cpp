@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
   if (argc > 2)
     options.seconds = std::atof(argv[2]);
   for (IsaLevel level : CpuIsa::all())
-    if (hostHas(CpuIsa::get(level)))
+    if (runsHere(CpuIsa::get(level)))
       options.level = level;
   std::printf("our kernels: %s\n",
               CpuIsa::get(options.level).name().str().c_str());

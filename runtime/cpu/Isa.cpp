@@ -36,22 +36,26 @@ static uint32_t detectIsa() {
     return CLEAVE_ISA_X86_64;
   constexpr uint64_t kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
   uint64_t state = enabledState();
-  bool fma = c & bit_FMA, f16c = c & bit_F16C;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
-    return CLEAVE_ISA_X86_64;
-  if (!fma || !f16c || !(b & bit_AVX2) || (state & kYmm) != kYmm)
+  auto hasAll = [](unsigned word, unsigned bits) {
+    return (word & bits) == bits;
+  };
+  constexpr unsigned kBase = bit_FMA | bit_F16C | bit_MOVBE | bit_POPCNT;
+  if (!hasAll(c, kBase) || (state & kYmm) != kYmm ||
+      !__get_cpuid(0x80000001, &a, &b, &c, &d) || !hasAll(c, bit_LZCNT) ||
+      !__get_cpuid_count(7, 0, &a, &b, &c, &d) ||
+      !hasAll(b, bit_AVX2 | bit_BMI | bit_BMI2))
     return CLEAVE_ISA_X86_64;
   constexpr unsigned kAvx512 =
-      bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-  if ((b & kAvx512) != kAvx512 || (state & kZmm) != kZmm)
+      bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
+  if (!hasAll(b, kAvx512) || (state & kZmm) != kZmm)
     return CLEAVE_ISA_AVX2;
-  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
-  unsigned features = d, a1, b1, c1, d1;
+  // Hypervisors hide some of these: the level needs every one.
+  constexpr unsigned kVbmiVbmi2Gfni = 1u << 1 | 1u << 6 | 1u << 8;
+  constexpr unsigned kFp16AmxBf16AmxTile = 1u << 23 | 1u << 22 | 1u << 24;
   constexpr unsigned kAvx512Bf16 = 1u << 5;
-  if (!__get_cpuid_count(7, 1, &a1, &b1, &c1, &d1) || !(a1 & kAvx512Bf16))
-    return CLEAVE_ISA_AVX512;
-  if (!(features & kAmxBf16) || !(features & kAmxTile) ||
-      (state & kTiles) != kTiles || !requestAmx())
+  if (!hasAll(c, kVbmiVbmi2Gfni) || !hasAll(d, kFp16AmxBf16AmxTile) ||
+      (state & kTiles) != kTiles || !__get_cpuid_count(7, 1, &a, &b, &c, &d) ||
+      !hasAll(a, kAvx512Bf16) || !requestAmx())
     return CLEAVE_ISA_AVX512;
   return CLEAVE_ISA_AMX;
 }

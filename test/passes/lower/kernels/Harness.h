@@ -18,6 +18,10 @@ mlir::OwningOpRef<mlir::ModuleOp> parse(mlir::MLIRContext &context,
                                         llvm::StringRef text);
 mlir::func::FuncOp firstKernel(mlir::ModuleOp module);
 
+/// Whether kernels for `isa` can be called in this process. Asks Linux for the
+/// tile registers where they are there; CLEAVE_ISA lowers the answer.
+bool runsHere(const CpuIsa &isa);
+
 /// Names that an object leaves undefined.
 std::vector<std::string> undefinedSymbols(llvm::ArrayRef<char> object);
 

@@ -108,7 +108,7 @@ std::string checkPacked(const Case &c, IsaLevel level, uint64_t seed) {
   auto compiled = compileKernel(kernel, "k", isa);
   if (failed(compiledPack) || failed(compiled))
     return "does not compile";
-  if (!hostHas(isa))
+  if (!runsHere(isa))
     return "";
   auto loadedPack = Loaded::load(compiledPack->object);
   auto loaded = Loaded::load(compiled->object);
@@ -173,14 +173,14 @@ std::string nameOf(const Case &c) {
 std::vector<IsaLevel> levelsFor(const Case &c) {
   std::vector<IsaLevel> levels;
   for (IsaLevel level : CpuIsa::all())
-    if (hostHas(CpuIsa::get(level)) || c.m == 17 || c.m == 35)
+    if (runsHere(CpuIsa::get(level)) || c.m == 17 || c.m == 35)
       levels.push_back(level);
   return levels;
 }
 
 TEST(Products, PlainOperands) {
   for (IsaLevel level : CpuIsa::all())
-    if (!hostHas(CpuIsa::get(level)))
+    if (!runsHere(CpuIsa::get(level)))
       std::printf("%s: compiled, not run: this CPU does not have it\n",
                   CpuIsa::get(level).name().str().c_str());
   for (const Case &c : cases())
