@@ -10,6 +10,7 @@ using namespace mlir;
 using namespace cleave;
 
 #include "dialects/dispatch/DispatchDialect.cpp.inc"
+#include "dialects/dispatch/DispatchEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dispatch/DispatchAttrs.cpp.inc"
 #define GET_OP_CLASSES

@@ -10,6 +10,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/dispatch/DispatchDialect.h.inc"
+#include "dialects/dispatch/DispatchEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dispatch/DispatchAttrs.h.inc"
 #define GET_OP_CLASSES

@@ -3,6 +3,7 @@
 #define CLEAVE_DIALECTS_DISPATCH_OPS
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -30,16 +31,23 @@ def Dispatch_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
 }
 
+def Dispatch_PlaceBase : I32EnumAttr<"PlaceBase", "what a place is counted from", [
+    I32EnumAttrCase<"frame", 0>, I32EnumAttrCase<"resident", 1>,
+    I32EnumAttrCase<"arg", 2>, I32EnumAttrCase<"result", 3>,
+    I32EnumAttrCase<"constant", 4>, I32EnumAttrCase<"none", 5>]> {
+  let cppNamespace = "::cleave::dispatch";
+}
+
 def Dispatch_AtAttr : AttrDef<Dispatch_Dialect, "At"> {
   let mnemonic = "at";
   let summary = "The place of a tensor";
   let description = [{
     `frame`: `value` bytes into the frame of the call. `resident`: bytes into
     the weights and states. `arg`, `result`: the buffer of this argument or
-    result of the function, which the caller owns. `view`, `constant`: has no
-    place of its own. `none`: nobody needs one.
+    result of the function, which the caller owns. `constant`: lies in the
+    program. `none`: nobody needs it.
   }];
-  let parameters = (ins StringRefParameter<>:$base, "int64_t":$value);
+  let parameters = (ins EnumParameter<Dispatch_PlaceBase>:$base, "int64_t":$value);
   let assemblyFormat = "`<` $base `,` $value `>`";
 }
 
@@ -73,8 +81,8 @@ def Dispatch_CallOp : Dispatch_Op<"call", [
                        Variadic<AnyStaticShapeTensor>:$dests);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = [{
-    $callee `(` $inputs `)` `into` `(` $dests `)` attr-dict
-    `:` `(` type($inputs) `)` `into` `(` type($dests) `)`
+    $callee `(` $inputs `)` `into` ` ` `(` $dests `)` attr-dict
+    `:` `(` type($inputs) `)` `into` ` ` `(` type($dests) `)`
   }];
   let builders = [OpBuilder<(ins "llvm::StringRef":$callee,
                                  "mlir::ValueRange":$inputs,

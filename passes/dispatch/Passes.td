@@ -47,7 +47,7 @@ def ShareKernels : Pass<"cleave-share-kernels", "mlir::ModuleOp"> {
   let dependentDialects = ["cleave::dispatch::DispatchDialect"];
 }
 
-def VerifyDispatched : Pass<"verify-dispatched", "mlir::ModuleOp"> {
+def VerifyDispatched : Pass<"cleave-verify-dispatched", "mlir::ModuleOp"> {
   let summary = "Check that functions hold only calls, views and scalars";
   let description = [{
     The gate after the phase `dispatch`. Names every op that should be inside a

@@ -5,7 +5,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/dispatch/Groups.h"
 #include "passes/dispatch/Passes.h"
-#define DEBUG_TYPE "verify-dispatched"
+#define DEBUG_TYPE "cleave-verify-dispatched"
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYDISPATCHED
 #include "passes/dispatch/Passes.h.inc"
@@ -36,16 +36,16 @@ static bool isAllowed(Operation *op) {
              arith::ConstantOp>(op);
 }
 
-/// Results lie in buffers, and so do the inputs of entries.
+/// Callers of entries pass and receive buffers.
 static LogicalResult verifyEdge(func::FuncOp func) {
+  if (!func.isPublic())
+    return success();
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   for (Type type : func.getResultTypes())
     if (!isTensor(type))
       return func.emitOpError() << "returns a " << type
-                                << "; functions return tensors (a scalar is a "
+                                << "; entries return tensors (a scalar is a "
                                    "tensor without dims)";
-  if (!func.isPublic())
-    return success();
   for (Type type : func.getArgumentTypes())
     if (!isTensor(type))
       return func.emitOpError() << "has an argument of type " << type

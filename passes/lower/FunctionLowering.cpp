@@ -7,8 +7,6 @@
 using namespace mlir;
 using namespace cleave;
 
-static bool isTensor(Type type) { return isa<RankedTensorType>(type); }
-
 std::string cleave::symbolFor(StringRef name, StringRef isa) {
   return ("cleave." + name + "." + isa).str();
 }
@@ -28,6 +26,11 @@ Value FunctionLowering::integer(int64_t value) {
                                   b.getI64IntegerAttr(value));
 }
 
+Value FunctionLowering::integer32(int32_t value) {
+  return LLVM::ConstantOp::create(b, loc, b.getI32Type(),
+                                  b.getI32IntegerAttr(value));
+}
+
 Value FunctionLowering::offset(Value pointer, int64_t bytes) {
   if (bytes == 0)
     return pointer;
@@ -38,6 +41,10 @@ Value FunctionLowering::offset(Value pointer, int64_t bytes) {
 Value FunctionLowering::address(const Datum &datum) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   return LLVM::AddressOfOp::create(b, loc, pointer, datum.symbol);
+}
+
+Type FunctionLowering::machineType(Type scalar) {
+  return scalar.isIndex() ? b.getI64Type() : scalar;
 }
 
 Value FunctionLowering::machine(Value scalar) {
@@ -53,10 +60,8 @@ Value FunctionLowering::asIndex(Value integer) {
 }
 
 void FunctionLowering::check(Value status) {
-  Value zero =
-      LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(0));
-  Value bad =
-      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status, zero);
+  Value bad = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::ne, status,
+                                   integer32(0));
   Block *next = target.addBlock();
   LLVM::CondBrOp::create(b, loc, bad, exit, ValueRange(status), next,
                          ValueRange());
@@ -67,19 +72,19 @@ void FunctionLowering::check(Value status) {
 Value FunctionLowering::pointerTo(Attribute place) {
   auto at = cast<dispatch::AtAttr>(place);
   Block &entry = target.getBody().front();
-  if (at.getBase() == "frame")
+  if (at.getBase() == dispatch::PlaceBase::frame)
     return offset(entry.getArgument(1), at.getValue());
-  if (at.getBase() == "resident")
+  if (at.getBase() == dispatch::PlaceBase::resident)
     return offset(entry.getArgument(2), at.getValue());
-  if (at.getBase() == "arg")
+  if (at.getBase() == dispatch::PlaceBase::arg)
     return lookup(func.getArgument(at.getValue()));
-  if (at.getBase() == "result") {
+  if (at.getBase() == dispatch::PlaceBase::result) {
     // After the arguments come the results that no argument is taken over for.
     unsigned position = 3 + func.getNumArguments();
     for (int64_t i = 0; i < at.getValue(); ++i) {
       auto other =
           func.getResultAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr);
-      position += other && other.getBase() == "result";
+      position += other && other.getBase() == dispatch::PlaceBase::result;
     }
     return entry.getArgument(position);
   }
@@ -101,18 +106,30 @@ static bool isRoot(func::FuncOp func) {
   return func.isPublic() || func->hasAttr(dispatch::kInitAttr);
 }
 
+/// Where callers want the results: tensors that take over no argument first,
+/// then scalars.
+static SmallVector<unsigned> returnedThroughPointers(func::FuncOp func) {
+  SmallVector<unsigned> tensors, scalars;
+  if (isRoot(func))
+    return tensors;
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
+    auto at = func.getResultAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr);
+    if (!isTensor(type))
+      scalars.push_back(i);
+    else if (at.getBase() == dispatch::PlaceBase::result)
+      tensors.push_back(i);
+  }
+  tensors.append(scalars);
+  return tensors;
+}
+
 LLVM::LLVMFuncOp FunctionLowering::declare() {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   SmallVector<Type> types(3, pointer);
   if (!isRoot(func)) {
     for (Type type : func.getArgumentTypes())
-      types.push_back(isTensor(type)   ? pointer
-                      : type.isIndex() ? b.getI64Type()
-                                       : type);
-    for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-      if (func.getResultAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr)
-              .getBase() == "result")
-        types.push_back(pointer);
+      types.push_back(isTensor(type) ? pointer : machineType(type));
+    types.append(returnedThroughPointers(func).size(), pointer);
   }
   b.setInsertionPoint(func);
   auto result = LLVM::LLVMFuncOp::create(
@@ -139,6 +156,33 @@ void FunctionLowering::mapArguments() {
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
+
+/// In the first block, so that loops do not grow the stack.
+Value FunctionLowering::slotFor(Type scalar) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&target.getBody().front());
+  return LLVM::AllocaOp::create(b, loc,
+                                LLVM::LLVMPointerType::get(b.getContext()),
+                                machineType(scalar), integer(1));
+}
+
+/// LLVM keeps an i1 in a byte, as buffers do.
+Value FunctionLowering::load(Type scalar, Value pointer) {
+  Value loaded =
+      LLVM::LoadOp::create(b, loc, machineType(scalar), pointer).getResult();
+  return scalar.isIndex() ? asIndex(loaded) : loaded;
+}
+
+void FunctionLowering::lowerReturn(func::ReturnOp ret) {
+  unsigned position = 3 + func.getNumArguments();
+  for (unsigned i : returnedThroughPointers(func)) {
+    Value pointer = target.getBody().front().getArgument(position++);
+    if (!isTensor(ret.getOperand(i).getType()))
+      LLVM::StoreOp::create(b, loc, machine(lookup(ret.getOperand(i))),
+                            pointer);
+  }
+  LLVM::BrOp::create(b, loc, ValueRange(integer32(0)), exit);
+}
 
 LogicalResult FunctionLowering::lowerCall(dispatch::CallOp call) {
   auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
@@ -190,16 +234,20 @@ LogicalResult FunctionLowering::lowerCall(func::CallOp call) {
   for (Value operand : call.getOperands())
     arguments.push_back(isTensor(operand.getType()) ? lookup(operand)
                                                     : machine(lookup(operand)));
-  for (OpResult result : call->getResults())
-    if (callee
-            .getResultAttrOfType<dispatch::AtAttr>(result.getResultNumber(),
-                                                   dispatch::kAtAttr)
-            .getBase() == "result")
-      arguments.push_back(lookup(result));
+  SmallVector<std::pair<OpResult, Value>> slots;
+  for (unsigned i : returnedThroughPointers(callee)) {
+    OpResult result = call->getResult(i);
+    if (!isTensor(result.getType()))
+      slots.push_back({result, slotFor(result.getType())});
+    arguments.push_back(isTensor(result.getType()) ? lookup(result)
+                                                   : slots.back().second);
+  }
   auto made =
       LLVM::CallOp::create(b, loc, TypeRange(b.getI32Type()),
                            symbolFor(callee.getSymName(), isaName), arguments);
   check(made.getResult());
+  for (auto [result, slot] : slots)
+    values[result] = load(result.getType(), slot);
   return success();
 }
 
@@ -258,28 +306,21 @@ void FunctionLowering::lowerExtract(Operation *op) {
     index = LLVM::MulOp::create(b, loc, index, integer(size));
     index = LLVM::AddOp::create(b, loc, index, machine(lookup(at)));
   }
-  Type type = extract.getType();
-  Type element = type.isIndex() ? b.getI64Type() : type;
+  Type type = extract.getType(), element = machineType(type);
   Value source = lookup(extract.getTensor());
   Value pointer = LLVM::GEPOp::create(b, loc, source.getType(), element, source,
                                       ArrayRef<LLVM::GEPArg>{index});
-  // LLVM keeps an i1 in a byte, as buffers do.
-  Value loaded = LLVM::LoadOp::create(b, loc, element, pointer);
-  values[extract] = type.isIndex() ? asIndex(loaded) : loaded;
+  values[extract] = load(type, pointer);
 }
 
 LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   Type integerType = loop.getLowerBound().getType();
-  Type machineType = integerType.isIndex() ? b.getI64Type() : Type(integerType);
-  auto carriedType = [&](Type type) {
-    return type.isIndex() ? b.getI64Type() : type;
-  };
   SmallVector<Value> inits = {machine(lookup(loop.getLowerBound()))};
-  SmallVector<Type> types = {machineType};
+  SmallVector<Type> types = {machineType(integerType)};
   for (Value init : loop.getInitArgs())
     if (!isTensor(init.getType())) {
       inits.push_back(machine(lookup(init)));
-      types.push_back(carriedType(init.getType()));
+      types.push_back(machineType(init.getType()));
     }
   Value upper = machine(lookup(loop.getUpperBound()));
   Value step = machine(lookup(loop.getStep()));
@@ -368,12 +409,7 @@ LogicalResult FunctionLowering::lower(Operation *op) {
                                /*isVolatile=*/false);
         return success();
       })
-      .Case([&](func::ReturnOp) {
-        Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(),
-                                              b.getI32IntegerAttr(0));
-        LLVM::BrOp::create(b, loc, ValueRange(zero), exit);
-        return success();
-      })
+      .Case([&](func::ReturnOp ret) { return lowerReturn(ret), success(); })
       .Default([&](Operation *other) {
         if (other->getName().getDialectNamespace() == "comm")
           return lowerComm(other);

@@ -5,10 +5,11 @@
 //   results...)
 //
 // in the LLVM dialect. Tensors are pointers: what the plan put into the frame
-// or the resident area is an offset from it. An entry has no arguments beyond
-// the three: its inputs and outputs lie in its frame, which is the arena. Work
-// is calls of kernels, whose symbols carry the instruction set. A status that
-// is not 0 is returned at once.
+// or the resident area is an offset from it. Scalars are returned through
+// pointers, too. An entry has no arguments beyond the three: its inputs and
+// outputs lie in its frame, which is the arena. Work is calls of kernels, whose
+// symbols carry the instruction set. A status that is not 0 is returned at
+// once.
 //===----------------------------------------------------------------------===//
 #ifndef CLEAVE_PASSES_LOWER_FUNCTIONLOWERING_H
 #define CLEAVE_PASSES_LOWER_FUNCTIONLOWERING_H
@@ -43,6 +44,7 @@ private:
   void lowerView(mlir::Operation *op);
   void lowerExtract(mlir::Operation *op);
   void lowerCoordinate(mlir::Operation *op);
+  void lowerReturn(mlir::func::ReturnOp ret);
 
   mlir::LLVM::LLVMFuncOp declare();
   void mapArguments();
@@ -50,11 +52,16 @@ private:
   mlir::Value pointerTo(mlir::Attribute place);
   mlir::Value offset(mlir::Value pointer, int64_t bytes);
   mlir::Value integer(int64_t value);
+  mlir::Value integer32(int32_t value);
   mlir::Value address(const Datum &datum);
   /// A scalar as calls pass it: an index is an i64.
+  mlir::Type machineType(mlir::Type scalar);
   mlir::Value machine(mlir::Value scalar);
   mlir::Value asIndex(mlir::Value integer);
   mlir::Value lookup(mlir::Value value) const { return values.lookup(value); }
+  /// Room for a scalar that a callee returns.
+  mlir::Value slotFor(mlir::Type scalar);
+  mlir::Value load(mlir::Type scalar, mlir::Value pointer);
   /// Returns `status` if it is not 0.
   void check(mlir::Value status);
 

@@ -78,12 +78,14 @@ void VerifyLowered::runOnOperation() {
     auto func = dyn_cast<func::FuncOp>(top);
     if (func && func->hasAttr(dispatch::kKernelAttr))
       continue;
-    WalkResult result = top.walk([](Operation *op) -> WalkResult {
-      if (isa<LLVM::LLVMDialect>(op->getDialect()))
-        return WalkResult::advance();
-      return op->emitOpError("remains after lowering; outside of kernels only "
-                             "the LLVM dialect may");
-    });
+    WalkResult result =
+        top.walk<WalkOrder::PreOrder>([](Operation *op) -> WalkResult {
+          if (isa<LLVM::LLVMDialect>(op->getDialect()))
+            return WalkResult::advance();
+          return op->emitOpError(
+              "remains after lowering; outside of kernels only "
+              "the LLVM dialect may");
+        });
     if (result.wasInterrupted())
       return signalPassFailure();
   }

@@ -21,7 +21,7 @@ def LowerProgram : Pass<"cleave-lower-program", "mlir::ModuleOp"> {
   ];
 }
 
-def VerifyLowered : Pass<"verify-lowered", "mlir::ModuleOp"> {
+def VerifyLowered : Pass<"cleave-verify-lowered", "mlir::ModuleOp"> {
   let summary = "Check that only kernels and LLVM remain";
   let description = [{
     The gate after the phase `lower`.

@@ -82,7 +82,7 @@ LogicalResult Storage::planFrame() {
   std::vector<PlannedBuffer> planned;
   std::vector<unsigned> ids;
   for (auto [i, buffer] : llvm::enumerate(buffers)) {
-    if (buffer.merged || buffer.base != Base::Frame)
+    if (buffer.merged || buffer.base != Base::frame)
       continue;
     PlannedBuffer one{0, groups[buffer.groups.front()].begin, -1};
     for (unsigned group : buffer.groups) {
@@ -128,24 +128,26 @@ LogicalResult Storage::planFrame() {
 }
 
 Attribute Storage::placeOf(Value value) {
-  MLIRContext *context = func.getContext();
+  auto at = [&](Base base, int64_t number) {
+    return dispatch::AtAttr::get(func.getContext(), base, number);
+  };
   auto it = groupIds.find(value);
   if (it == groupIds.end())
-    return dispatch::AtAttr::get(context, "none", 0);
+    return at(Base::none, 0);
   unsigned id = groups[it->second].buffer;
   const Buffer &buffer = buffers[id];
-  int64_t offset = viewOffset(value).value_or(0);
+  int64_t viewed = viewOffset(value).value_or(0);
   switch (buffer.base) {
-  case Base::Frame:
-    return dispatch::AtAttr::get(context, "frame", bufferOffsets[id] + offset);
-  case Base::Resident:
-    return dispatch::AtAttr::get(context, "resident", buffer.value + offset);
-  case Base::Arg:
-    return dispatch::AtAttr::get(context, "arg", buffer.value);
-  case Base::Result:
-    return dispatch::AtAttr::get(context, "result", buffer.value);
-  case Base::Constant:
-    return dispatch::AtAttr::get(context, "constant", 0);
+  case Base::frame:
+    return at(buffer.base, bufferOffsets[id] + viewed);
+  case Base::resident:
+    return at(buffer.base, buffer.value + viewed);
+  case Base::arg:
+  case Base::result:
+    return at(buffer.base, buffer.value);
+  case Base::constant:
+  case Base::none:
+    return at(buffer.base, 0);
   }
   llvm_unreachable("all bases are listed");
 }
@@ -154,7 +156,6 @@ void Storage::annotate() {
   Builder b(func.getContext());
   func->setAttr(dispatch::kFrameBytesAttr, b.getI64IntegerAttr(frameBytes));
   context.frameBytes[func.getSymName()] = frameBytes;
-  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   for (BlockArgument argument : func.getArguments())
     if (isTensor(argument.getType()))
       func.setArgAttr(argument.getArgNumber(), dispatch::kAtAttr,
@@ -167,7 +168,7 @@ void Storage::annotate() {
     unsigned number = use.getOperandNumber();
     func.setResultAttr(number, dispatch::kAtAttr, placeOf(use.get()));
     const Buffer &buffer = bufferOf(use.get());
-    if (buffer.base != Base::Arg)
+    if (buffer.base != Base::arg)
       continue;
     context.ties[func.getSymName()].push_back({buffer.value, number});
     pairs.push_back(b.getDenseI64ArrayAttr({buffer.value, number}));
@@ -175,13 +176,15 @@ void Storage::annotate() {
   if (!pairs.empty())
     func->setAttr(dispatch::kTiesAttr, b.getArrayAttr(pairs));
   func.walk([&](Operation *op) {
-    if (op == func || !llvm::any_of(op->getResultTypes(), isTensor))
+    if (op == func ||
+        !llvm::any_of(op->getResults(), [](Value v) { return isTensor(v); }))
       return;
     SmallVector<Attribute> places;
     for (Value result : op->getResults())
-      places.push_back(isTensor(result.getType())
-                           ? placeOf(result)
-                           : dispatch::AtAttr::get(b.getContext(), "none", 0));
+      places.push_back(
+          isTensor(result.getType())
+              ? placeOf(result)
+              : dispatch::AtAttr::get(b.getContext(), Base::none, 0));
     op->setAttr(dispatch::kAtAttr, b.getArrayAttr(places));
   });
 }

@@ -33,7 +33,7 @@ def PlanMemory : MemoryPass<"cleave-plan-memory"> {
   }];
 }
 
-def VerifyPlanned : Pass<"verify-planned", "mlir::ModuleOp"> {
+def VerifyPlanned : Pass<"cleave-verify-planned", "mlir::ModuleOp"> {
   let summary = "Check that every tensor has a place";
   let description = [{
     The gate after the phase `memory`.

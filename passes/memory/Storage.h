@@ -18,6 +18,7 @@
 #include "dialects/dispatch/Dispatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/lower/kernels/Kernels.h"
 #include "passes/memory/MemoryPlan.h"
 #include "llvm/ADT/DenseSet.h"
@@ -26,6 +27,14 @@
 namespace cleave {
 
 int64_t bytesOf(mlir::Type type);
+inline bool isTensor(mlir::Type type) {
+  return mlir::isa<mlir::RankedTensorType>(type);
+}
+inline bool isTensor(mlir::Value value) { return isTensor(value.getType()); }
+/// Whether a `tensor.empty` only names the type of a destination.
+inline bool isPlainDest(mlir::Value value) {
+  return value.getDefiningOp<mlir::tensor::EmptyOp>() != nullptr;
+}
 /// Bytes between a value and the begin of its buffer, through views; nothing
 /// where an offset is only known when it runs.
 std::optional<int64_t> viewOffset(mlir::Value value);
@@ -65,7 +74,7 @@ public:
   mlir::LogicalResult run();
 
 private:
-  enum class Base { Frame, Arg, Result, Resident, Constant };
+  using Base = dispatch::PlaceBase;
   struct Group {
     mlir::Value root;
     int64_t begin = 0, end = 0, bytes = 0;
@@ -74,7 +83,7 @@ private:
   /// Groups that share one place.
   struct Buffer {
     llvm::SmallVector<unsigned, 2> groups; // by begin
-    Base base = Base::Frame;
+    Base base = Base::frame;
     int64_t value = 0;
     bool writable = true;
     /// An input: the frame is where it must lie.
@@ -99,7 +108,7 @@ private:
   bool readOnceBy(mlir::Operation *op, unsigned group) const;
   int64_t momentOf(mlir::Operation *user, mlir::Block *home) const;
 
-  // Decisions.
+  // Decisions (Sharing.cpp).
   bool tryMerge(unsigned a, unsigned b);
   bool fits(llvm::ArrayRef<unsigned> groups) const;
   void mergeTies();
@@ -113,7 +122,7 @@ private:
   bool isWhole(mlir::Value value) const;
   void copyBefore(mlir::OpOperand &use);
 
-  // Results.
+  // Results (FramePlan.cpp).
   mlir::LogicalResult planFrame();
   void annotate();
   mlir::Attribute placeOf(mlir::Value value);

@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/memory/Passes.h"
 #include "passes/memory/Storage.h"
-#define DEBUG_TYPE "verify-planned"
+#define DEBUG_TYPE "cleave-verify-planned"
 namespace cleave {
 #define GEN_PASS_DEF_VERIFYPLANNED
 #include "passes/memory/Passes.h.inc"
@@ -26,7 +26,8 @@ static LogicalResult verifyPlace(Operation *op, Type type, Attribute place,
   if (!at)
     return op->emitOpError() << "has a tensor without a place; the phase "
                                 "'memory' gives it one in 'dispatch.at'";
-  if (at.getBase() != "frame" || at.getValue() + bytesOf(type) <= frameBytes)
+  if (at.getBase() != dispatch::PlaceBase::frame ||
+      at.getValue() + bytesOf(type) <= frameBytes)
     return success();
   return op->emitOpError() << "has a tensor of " << bytesOf(type)
                            << " bytes at " << at.getValue() << " of a frame of "

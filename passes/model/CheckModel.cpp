@@ -72,6 +72,16 @@ LogicalResult checkType(Location loc, Type type,
 
 std::string describe(Value value) { return "'" + valueName(value) + "'"; }
 
+/// What to write instead of a scalar at the edge of the program.
+std::string scalarHint(Type type) {
+  if (!TensorType::isValidElementType(type))
+    return "";
+  std::string hint;
+  llvm::raw_string_ostream(hint)
+      << "; a scalar is a " << RankedTensorType::get({}, type);
+  return hint;
+}
+
 /// Ops whose regions hold whole tensors: only these may.
 bool mayHoldTensors(Operation *op) {
   return isa<ModuleOp, func::FuncOp, scf::ForOp>(op);
@@ -118,8 +128,8 @@ LogicalResult checkFunction(func::FuncOp function) {
       return emitError(arg.getLoc())
              << describe(arg) << " of entry '" << function.getName()
              << "' has type " << arg.getType()
-             << "; entries take and return tensors (a scalar is tensor<"
-             << arg.getType() << ">)";
+             << "; entries take and return tensors"
+             << scalarHint(arg.getType());
     if (marked && !function.isPublic())
       return emitError(arg.getLoc())
              << describe(arg) << " of the private function '"
@@ -131,7 +141,7 @@ LogicalResult checkFunction(func::FuncOp function) {
       if (!isa<RankedTensorType>(type))
         return function.emitOpError()
                << "returns " << type << " as result " << i
-               << "; entries take and return tensors";
+               << "; entries take and return tensors" << scalarHint(type);
   return success();
 }
 

@@ -159,12 +159,12 @@ TEST_F(Emit, PlannedMemoryIsThatOfTheProgram) {
   EXPECT_EQ(result->memory.resident, 0);
 }
 
-TEST_F(Emit, RefusesScalarResults) {
+TEST_F(Emit, RefusesScalarResultsOfEntries) {
   EXPECT_TRUE(failed(emit("func.func @f(%x: tensor<2xf32>) -> f32 {\n"
                           "  %c = arith.constant 0 : index\n"
                           "  %v = tensor.extract %x[%c] : tensor<2xf32>\n"
                           "  return %v : f32\n}")));
-  EXPECT_NE(messages.find("returns a 'f32'; functions return tensors"),
+  EXPECT_NE(messages.find("returns a 'f32'; entries return tensors"),
             std::string::npos)
       << messages;
 }

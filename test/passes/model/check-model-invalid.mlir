@@ -62,14 +62,14 @@ func.func @memref(
 
 // An entry takes a scalar as a tensor.
 func.func @scalar(
-    // expected-error@+1 {{'arg0' of entry 'scalar' has type 'f32'; entries take and return tensors (a scalar is tensor<'f32'>)}}
+    // expected-error@+1 {{'arg0' of entry 'scalar' has type 'f32'; entries take and return tensors; a scalar is a tensor<f32>}}
     %x: f32) {
   return
 }
 
 // -----
 
-// expected-error@+1 {{'func.func' op returns 'index' as result 0; entries take and return tensors}}
+// expected-error@+1 {{'func.func' op returns 'index' as result 0; entries take and return tensors; a scalar is a tensor<index>}}
 func.func @scalar_result() -> index {
   %c = arith.constant 3 : index
   return %c : index
