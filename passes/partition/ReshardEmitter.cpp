@@ -15,6 +15,11 @@ static RankedTensorType withShape(Value block, ArrayRef<int64_t> shape) {
 
 Value ReshardEmitter::emit(Location loc, Value block, const ReshardPlan &plan,
                            comm::CauseAttr cause) {
+  // Nothing to move, and MLIR refuses slices of a dim of size 0.
+  auto type = cast<RankedTensorType>(block.getType());
+  if (!plan.steps.empty() && type.getNumElements() == 0)
+    return tensor::EmptyOp::create(builder, loc, plan.steps.back().localAfter,
+                                   type.getElementType());
   for (const ReshardStep &step : plan.steps)
     block = emit(loc, block, step, cause);
   return block;

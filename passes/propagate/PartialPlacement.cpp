@@ -286,7 +286,9 @@ void Painter::build(MinCut &graph, const Part &part) const {
       if (!potential[v])
         continue;
       if (!llvm::is_contained(mode, position)) {
-        graph.addSink(node[v], MinCut::kInfinite);
+        // One that no mode admits is whole, and may belong to another part.
+        if (!whole[v])
+          graph.addSink(node[v], MinCut::kInfinite);
         continue;
       }
       graph.addEdge(u, node[v], MinCut::kInfinite);

@@ -33,7 +33,11 @@ int64_t ProgramGenerator::randomSize() {
 }
 
 bool ProgramGenerator::fits(llvm::ArrayRef<int64_t> shape) const {
-  return numElements(shape) <= options.maxElements;
+  // A reduction may drop a dim of size 0 and keep the others.
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= std::max<int64_t>(size, 1);
+  return elements <= options.maxElements;
 }
 
 Shape ProgramGenerator::randomShape(int64_t rank) {
@@ -179,7 +183,7 @@ Bounded ProgramGenerator::fresh(llvm::ArrayRef<int64_t> shape, Type element) {
   bool mayAdd = !inCallee && block.getNumArguments() < 8;
   if (mayAdd && draw < 65)
     return {block.addArgument(RankedTensorType::get(shape, element), loc), 4};
-  if (draw < 75 && numElements(shape) <= 64)
+  if (draw < 75 && numElements(shape) <= 64 && numElements(shape) > 0)
     return denseConstant(shape, element);
   if (draw < 90)
     return filled(shape, element, random.between(-3, 3));
@@ -212,45 +216,113 @@ Bounded ProgramGenerator::tame(Bounded value, double bound) {
 // Calls and loops
 //===----------------------------------------------------------------------===//
 
-/// A private function of a few ops, called with a value of the pool and, most
-/// of the time, again with its own result or a fresh value.
+/// An element of a tensor as a scalar; null if there is none.
+Value ProgramGenerator::elementOf(const Bounded &x) {
+  llvm::SmallVector<Value> at;
+  for (int64_t size : x.shape()) {
+    if (size == 0)
+      return {};
+    at.push_back(scalar(b.getIndexType(), random.below(size)));
+  }
+  return tensor::ExtractOp::create(b, loc, x.value, at);
+}
+
+/// Combines each element of `x` with a scalar of its type.
+Bounded ProgramGenerator::withScalar(Bounded x, Bounded number) {
+  auto map = b.getMultiDimIdentityMap(x.rank());
+  double bound = 0;
+  auto op = generic({x.value}, {empty(x.shape(), x.element())}, {map, map},
+                    llvm::SmallVector<bool>(x.rank(), false),
+                    [&](ValueRange args) -> llvm::SmallVector<Value> {
+                      Bounded result = binary({args[0], x.bound}, number);
+                      bound = result.bound;
+                      return {result.value};
+                    });
+  return {op.getResult(0), bound};
+}
+
+/// A private function of a few ops, called with values of the pool and, most
+/// of the time, again with its own result or a fresh value. Some take or return
+/// scalars.
 bool ProgramGenerator::addCall() {
   if (nesting > 1 || numCallees >= 3)
     return false;
   Bounded *argument = pickValue([](const Bounded &v) { return v.rank() > 0; });
   if (!argument)
     return false;
-  Bounded input = tame(*argument, 4);
+  llvm::SmallVector<Bounded> inputs{tame(*argument, 4)};
+  if (random.chance(40))
+    inputs.push_back(tame(*pickValue([](const Bounded &) { return true; }), 4));
+  Value number = random.chance(25) ? elementOf(inputs.front()) : Value();
+  llvm::SmallVector<Type> types;
+  for (const Bounded &input : inputs)
+    types.push_back(input.type());
+  if (number)
+    types.push_back(number.getType());
+
   OpBuilder::InsertPoint here = b.saveInsertionPoint();
   std::vector<Bounded> outer = std::move(pool);
   bool outerInCallee = inCallee;
   b.setInsertionPointToEnd(module.getBody());
   std::string name = "f" + std::to_string(numCallees++);
   auto callee =
-      func::FuncOp::create(b, loc, name, b.getFunctionType({input.type()}, {}));
+      func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
   callee.setPrivate();
   Block *block = callee.addEntryBlock();
   b.setInsertionPointToEnd(block);
-  pool = {{block->getArgument(0), 4}};
+  pool.clear();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    pool.push_back({block->getArgument(i), 4});
+  if (number)
+    pool.push_back(withScalar(pool.front(), {block->getArguments().back(), 4}));
   inCallee = true;
   ++nesting;
   addOps(random.between(1, 4));
   --nesting;
   inCallee = outerInCallee;
-  Bounded result = pool.back();
-  func::ReturnOp::create(b, loc, result.value);
-  callee.setType(b.getFunctionType({input.type()}, {result.type()}));
+  llvm::SmallVector<Bounded> results{pool.back()};
+  if (random.chance(30))
+    results.push_back(random.pick(pool));
+  if (random.chance(25))
+    if (Value element = elementOf(pool.back()))
+      results.push_back({element, pool.back().bound});
+  llvm::SmallVector<Value> returned;
+  for (const Bounded &result : results)
+    returned.push_back(result.value);
+  func::ReturnOp::create(b, loc, returned);
+  callee.setType(b.getFunctionType(types, ValueRange(returned).getTypes()));
   pool = std::move(outer);
   b.restoreInsertionPoint(here);
-  auto first = func::CallOp::create(b, loc, callee, ValueRange{input.value});
-  add(first.getResult(0), result.bound);
+
+  auto call = [&](llvm::ArrayRef<Bounded> with) {
+    llvm::SmallVector<Value> operands;
+    for (const Bounded &input : with)
+      operands.push_back(input.value);
+    if (number)
+      operands.push_back(number);
+    auto made = func::CallOp::create(b, loc, callee, operands);
+    for (auto [value, result] : llvm::zip(made.getResults(), results)) {
+      if (isa<RankedTensorType>(value.getType())) {
+        add(value, result.bound);
+        continue;
+      }
+      Bounded *x = pickValue([&, type = value.getType()](const Bounded &v) {
+        return v.element() == type;
+      });
+      Bounded combined = x ? withScalar(*x, {value, result.bound}) : Bounded{};
+      if (combined.value)
+        add(combined.value, combined.bound);
+    }
+    return Bounded{made.getResult(0), results.front().bound};
+  };
+  Bounded first = call(inputs);
   if (random.chance(70)) {
-    Bounded again = result.type() == input.type()
-                        ? tame({first.getResult(0), result.bound}, 4)
-                        : fresh(input.shape(), input.element());
-    again = tame(again, 4);
-    auto second = func::CallOp::create(b, loc, callee, ValueRange{again.value});
-    add(second.getResult(0), result.bound);
+    inputs.front() =
+        first.type() == inputs.front().type()
+            ? first
+            : fresh(inputs.front().shape(), inputs.front().element());
+    inputs.front() = tame(inputs.front(), 4);
+    call(inputs);
   }
   return true;
 }
@@ -267,7 +339,8 @@ bool ProgramGenerator::addLoop() {
   Bounded init = tame(*first, 4);
   int64_t trips = random.between(1, 4);
   int64_t dim = random.below(init.rank());
-  bool slices = random.chance(60) && trips <= init.shape()[dim];
+  bool slices = random.chance(60) && trips <= init.shape()[dim] &&
+                numElements(init.shape()) > 0;
   Value low = scalar(b.getIndexType(), 0), step = scalar(b.getIndexType(), 1);
   Value high = scalar(b.getIndexType(), trips);
   Bounded rows = slices && random.chance(50)
@@ -382,6 +455,7 @@ bool ProgramGenerator::addOp() {
   static const Choice choices[] = {
       {14, &P::addElementwise},
       {6, &P::addNamedElementwise},
+      {3, &P::addTensorArith},
       {4, &P::addCast, false},
       {4, &P::addCompareSelect, false},
       {4, &P::addMask},
@@ -405,6 +479,8 @@ bool ProgramGenerator::addOp() {
       {5, &P::addConcat},
       {5, &P::addPad},
       {4, &P::addEmbedding, false},
+      {3, &P::addGather, false},
+      {2, &P::addGenerate},
       {3, &P::addCall},
       {4, &P::addLoop},
       {2, &P::addPartial},
@@ -462,6 +538,8 @@ OwningOpRef<ModuleOp> ProgramGenerator::run() {
   for (int i = 0; i < numSizes; ++i)
     sizes.push_back(random.chance(60) ? random.between(2, 9)
                                       : random.between(1, 17));
+  if (random.chance(3))
+    sizes.push_back(0);
   int numElementTypes = random.between(1, 2);
   for (int i = 0; i < numElementTypes; ++i)
     elements.push_back(randomElement());

@@ -59,25 +59,32 @@ private:
   /// Clamps if needed; null value if the bound is below 1.
   Bounded tame(Bounded value, double bound);
   void add(mlir::Value value, double bound) { pool.push_back({value, bound}); }
+  mlir::Value elementOf(const Bounded &x);
+  Bounded withScalar(Bounded x, Bounded number);
   bool addCall();
   bool addLoop();
   bool addPartial();
 
-  // GeneratorCompute.cpp: element by element, products.
-  bool addElementwise();
-  bool addNamedElementwise();
-  bool addCast();
-  bool addCompareSelect();
-  bool addMask();
-  bool addDivision();
-  bool addProduct();
-  bool addContraction();
+  // GeneratorScalars.cpp: on scalars of bodies, or on whole tensors.
   Bounded unary(Bounded x);
   Bounded binary(Bounded x, Bounded y);
   Bounded floatUnary(Bounded x);
   Bounded intUnary(Bounded x);
   Bounded smoothUnary(Bounded x);
   mlir::Value compare(mlir::Value x, mlir::Value y);
+
+  // GeneratorProducts.cpp
+  bool addProduct();
+  bool addContraction();
+
+  // GeneratorElementwise.cpp
+  bool addElementwise();
+  bool addNamedElementwise();
+  bool addTensorArith();
+  bool addCast();
+  bool addCompareSelect();
+  bool addMask();
+  bool addDivision();
   /// An operand for these loops with a map; from the pool where one fits.
   Bounded operandFor(llvm::ArrayRef<int64_t> ranges, mlir::Type element,
                      mlir::AffineMap &map);
@@ -116,6 +123,8 @@ private:
   bool addConcat();
   bool addPad();
   bool addEmbedding();
+  bool addGather();
+  bool addGenerate();
 
   mlir::AffineMap mapOf(int64_t numLoops, llvm::ArrayRef<int64_t> loops);
   template <typename T> void shuffle(T &list) {

@@ -55,7 +55,7 @@ bool ProgramGenerator::addExpand() {
     int64_t parts = i == split ? random.between(2, 4 - x.rank() + 1) : 1;
     for (int64_t p = 1; p < parts; ++p) {
       llvm::SmallVector<int64_t> divisors;
-      for (int64_t d = 1; d <= size; ++d)
+      for (int64_t d = 1; d <= std::max<int64_t>(size, 3); ++d)
         if (size % d == 0)
           divisors.push_back(d);
       int64_t d = random.pick(divisors);
@@ -97,6 +97,11 @@ struct Slices {
 };
 } // namespace
 
+/// MLIR takes no static slice of an empty dim.
+static bool hasElements(const Bounded &v) {
+  return v.rank() > 0 && numElements(v.shape()) > 0;
+}
+
 /// A strided box inside a shape; whole along most dims.
 static Slices randomSlices(OpBuilder &b, Random &random,
                            llvm::ArrayRef<int64_t> shape) {
@@ -118,7 +123,7 @@ static Slices randomSlices(OpBuilder &b, Random &random,
 }
 
 bool ProgramGenerator::addExtractSlice() {
-  Bounded *found = pickValue([](const Bounded &v) { return v.rank() > 0; });
+  Bounded *found = pickValue(hasElements);
   if (!found)
     return false;
   Bounded x = *found;
@@ -136,7 +141,7 @@ bool ProgramGenerator::addExtractSlice() {
 }
 
 bool ProgramGenerator::addInsertSlice() {
-  Bounded *found = pickValue([](const Bounded &v) { return v.rank() > 0; });
+  Bounded *found = pickValue(hasElements);
   if (!found)
     return false;
   Bounded into = *found;
@@ -214,7 +219,7 @@ bool ProgramGenerator::addPad() {
 /// an op of their own, whose padding then holds no row number.
 bool ProgramGenerator::addEmbedding() {
   Bounded *found = pickValue([](const Bounded &v) { return v.rank() > 0; });
-  if (!found || found->rank() > 3)
+  if (!found || found->rank() > 3 || found->shape()[0] == 0)
     return false;
   Bounded table = *found;
   Type i32 = b.getI32Type();
@@ -260,6 +265,101 @@ bool ProgramGenerator::addEmbedding() {
                 return {tensor::ExtractOp::create(b, loc, table.value, at)};
               });
   add(op.getResult(0), table.bound);
+  return true;
+}
+
+/// Elements or slices at positions that a constant, or a tensor, gives.
+bool ProgramGenerator::addGather() {
+  Bounded *found = pickValue(hasElements);
+  if (!found)
+    return false;
+  Bounded source = *found;
+  llvm::SmallVector<int64_t> dims;
+  for (int64_t i = 0; i < source.rank(); ++i)
+    if (dims.empty() ? i + 1 == source.rank() || random.chance(50)
+                     : random.chance(25))
+      dims.push_back(i);
+  Shape batch;
+  for (int64_t i = random.below(3); i > 0; --i)
+    batch.push_back(random.between(1, 4));
+  bool keepsUnits = random.chance(50);
+  Shape shape(batch);
+  for (int64_t i = 0; i < source.rank(); ++i)
+    if (!llvm::is_contained(dims, i))
+      shape.push_back(source.shape()[i]);
+    else if (keepsUnits)
+      shape.push_back(1);
+  if (!fits(shape) || shape.size() > 5)
+    return false;
+  Shape indexShape(batch);
+  indexShape.push_back(dims.size());
+  Type index = b.getIndexType();
+  Value indices;
+  if (random.chance(50)) {
+    llvm::SmallVector<Attribute> numbers;
+    for (int64_t i = 0; i < numElements(indexShape); ++i)
+      numbers.push_back(
+          b.getIndexAttr(random.below(source.shape()[dims[i % dims.size()]])));
+    auto type = RankedTensorType::get(indexShape, index);
+    indices = arith::ConstantOp::create(b, loc, type,
+                                        DenseElementsAttr::get(type, numbers));
+  } else {
+    int64_t least = source.shape()[dims.front()];
+    for (int64_t dim : dims)
+      least = std::min(least, source.shape()[dim]);
+    Bounded ids = fresh(indexShape, b.getI32Type());
+    auto map = b.getMultiDimIdentityMap(indexShape.size());
+    auto op =
+        generic({ids.value}, {empty(indexShape, index)}, {map, map},
+                llvm::SmallVector<bool>(indexShape.size(), false),
+                [&](ValueRange args) -> llvm::SmallVector<Value> {
+                  Value row = arith::RemUIOp::create(
+                      b, loc, args[0], scalar(b.getI32Type(), least));
+                  return {arith::IndexCastUIOp::create(b, loc, index, row)};
+                });
+    indices = op.getResult(0);
+  }
+  auto type = RankedTensorType::get(shape, source.element());
+  add(tensor::GatherOp::create(b, loc, type, source.value, indices, dims,
+                               /*unique=*/false),
+      source.bound);
+  return true;
+}
+
+/// A tensor from its indices, and sometimes from elements of another.
+bool ProgramGenerator::addGenerate() {
+  Bounded *found = pickValue(hasElements);
+  if (!found)
+    return false;
+  Bounded source = *found;
+  Shape shape = randomShape(source.rank());
+  Type element = source.element();
+  auto type = RankedTensorType::get(shape, element);
+  bool mirrors = random.chance(50);
+  double other = random.between(-3, 3);
+  auto op = tensor::GenerateOp::create(
+      b, loc, type, ValueRange(),
+      [&](OpBuilder &inner, Location, ValueRange indices) {
+        OpBuilder::InsertPoint here = b.saveInsertionPoint();
+        b.restoreInsertionPoint(inner.saveInsertionPoint());
+        llvm::SmallVector<Value> at;
+        for (auto [i, size] : llvm::zip(indices, source.shape())) {
+          Value bound = scalar(b.getIndexType(), size);
+          Value inside = arith::RemUIOp::create(b, loc, i, bound);
+          if (mirrors)
+            inside = arith::SubIOp::create(
+                b, loc, scalar(b.getIndexType(), size - 1), inside);
+          at.push_back(inside);
+        }
+        Value value = tensor::ExtractOp::create(b, loc, source.value, at);
+        Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                            indices.front(), at.back());
+        Value result = arith::SelectOp::create(b, loc, below, value,
+                                               scalar(element, other));
+        tensor::YieldOp::create(b, loc, result);
+        b.restoreInsertionPoint(here);
+      });
+  add(op, std::fmax(source.bound, 3));
   return true;
 }
 

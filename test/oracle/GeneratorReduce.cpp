@@ -110,6 +110,8 @@ bool ProgramGenerator::addReduce() {
   Reducer reducer = randomReducer(x, terms);
   Bounded init = initFor(outShape, element, reducer.neutral);
   bool isNeutral = std::isinf(init.bound);
+  if (isNeutral && terms == 0)
+    return false; // the result is infinite
   double bound =
       boundOf(reducer.bound, isNeutral ? 0 : init.bound, reducer.adds);
   if (isa<FloatType>(element) && bound > exactLimit(element))
@@ -168,6 +170,8 @@ bool ProgramGenerator::addMultiReduce() {
                     });
   for (unsigned i = 0; i < 2; ++i) {
     const Reducer &reducer = i == 0 ? first : second;
+    if (std::isinf(inits[i].bound) && terms == 0)
+      continue;
     double init = std::isinf(inits[i].bound) ? 0 : inits[i].bound;
     double bound = boundOf(reducer.bound, init, reducer.adds);
     if (bound <= exactLimit(x.element()))
@@ -185,6 +189,8 @@ bool ProgramGenerator::addArgMax() {
     return false;
   Bounded x = *found;
   int64_t n = x.rank(), dim = random.below(n);
+  if (x.shape()[dim] == 0)
+    return false;
   Loops kept;
   Shape outShape;
   llvm::SmallVector<bool> isReduction;
@@ -259,6 +265,8 @@ bool ProgramGenerator::addWindow() {
   Bounded x = *found;
   Type element = x.element();
   int64_t n = x.rank(), dim = random.below(n), size = x.shape()[dim];
+  if (size == 0)
+    return false;
   int64_t width = random.between(1, std::min<int64_t>(size, 3));
   int64_t step = random.between(1, 2);
   Shape outShape(x.shape());

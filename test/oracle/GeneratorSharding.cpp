@@ -118,14 +118,15 @@ Sharding ShardingGenerator::randomSharding(int64_t rank,
 }
 
 void ShardingGenerator::addEdges(func::FuncOp function, unsigned percent) {
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (random.chance(percent) && !function.getArgAttr(i, kStateAttr))
-      function.setArgAttr(i, kShardingAttr,
-                          randomAttr(function.getArgumentTypes()[i]));
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (random.chance(percent / 2) && !function.getResultAttr(i, kStateAttr))
-      function.setResultAttr(i, kShardingAttr,
-                             randomAttr(function.getResultTypes()[i]));
+  auto draws = [&](Type type, unsigned percent) {
+    return isa<RankedTensorType>(type) && random.chance(percent);
+  };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (draws(type, percent) && !function.getArgAttr(i, kStateAttr))
+      function.setArgAttr(i, kShardingAttr, randomAttr(type));
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (draws(type, percent / 2) && !function.getResultAttr(i, kStateAttr))
+      function.setResultAttr(i, kShardingAttr, randomAttr(type));
 }
 
 /// All partial over the same axes, so that sums of them stay partial. The

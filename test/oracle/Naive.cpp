@@ -32,6 +32,10 @@ struct Naive {
 /// All blocks joined, without what stands beyond the end.
 Value Naive::gather(Location loc, Value value, const Sharding &sharding,
                     RankedTensorType whole) {
+  // MLIR refuses slices of a dim of size 0.
+  if (whole.getNumElements() == 0)
+    return tensor::EmptyOp::create(b, loc, whole.getShape(),
+                                   whole.getElementType());
   for (auto [dim, cutDim] : llvm::enumerate(sharding.dims)) {
     if (cutDim.axes.empty())
       continue;

@@ -27,12 +27,14 @@ namespace cl = llvm::cl;
 
 enum class Mode { Interpret, Execute, Mutate, Print };
 
-static cl::opt<uint64_t> seedOption("seed", cl::desc("First seed"),
-                                    cl::init(1));
+static cl::OptionCategory category("Options of cleave-oracle");
+
+static cl::opt<uint64_t> seedOption("seed", cl::desc("First seed"), cl::init(1),
+                                    cl::cat(category));
 static cl::opt<uint64_t> countOption("count", cl::desc("Number of programs"),
-                                     cl::init(300));
+                                     cl::init(300), cl::cat(category));
 static cl::opt<int> jobsOption("jobs", cl::desc("Processes at a time"),
-                               cl::init(2));
+                               cl::init(2), cl::cat(category));
 static cl::opt<Mode> modeOption(
     "mode", cl::desc("What is done with each program"),
     cl::init(Mode::Interpret),
@@ -41,39 +43,47 @@ static cl::opt<Mode> modeOption(
                clEnumValN(Mode::Execute, "execute", "run 'cleave check' on it"),
                clEnumValN(Mode::Mutate, "mutate",
                           "damage its text; only diagnostics may follow"),
-               clEnumValN(Mode::Print, "print", "print it")));
+               clEnumValN(Mode::Print, "print", "print it")),
+    cl::cat(category));
 static cl::opt<bool>
     floatsOption("floats",
-                 cl::desc("Softmax, norms, exp: compare with a tolerance"));
+                 cl::desc("Softmax, norms, exp: compare with a tolerance"),
+                 cl::cat(category));
 static cl::opt<bool> noPartials("no-partials",
-                                cl::desc("Declare no value partial"));
+                                cl::desc("Declare no value partial"),
+                                cl::cat(category));
 static cl::opt<bool> untilFailure("until-failure",
-                                  cl::desc("Stop at the first failure"));
+                                  cl::desc("Stop at the first failure"),
+                                  cl::cat(category));
 static cl::opt<int>
     maxFailures("max-failures",
                 cl::desc("Shrink and write at most so many failures"),
-                cl::init(5));
+                cl::init(5), cl::cat(category));
 static cl::opt<int> maxOps("max-ops", cl::desc("Most ops of a program"),
-                           cl::init(25));
+                           cl::init(25), cl::cat(category));
 static cl::opt<int> maxRanks("max-ranks", cl::desc("Most ranks of a mesh"),
-                             cl::init(8));
+                             cl::init(8), cl::cat(category));
 static cl::opt<double> deadline("deadline", cl::desc("Seconds for one program"),
-                                cl::init(20));
+                                cl::init(20), cl::cat(category));
 static cl::opt<double> shrinkSeconds("shrink-seconds",
                                      cl::desc("Seconds for making one failure "
                                               "small; 0: not at all"),
-                                     cl::init(20));
+                                     cl::init(20), cl::cat(category));
 static cl::opt<std::string> output("output", cl::desc("Folder for failures"),
-                                   cl::init("."));
+                                   cl::init("."), cl::cat(category));
 static cl::opt<std::string>
-    fileOption("file", cl::desc("Compare this program instead of random ones"));
+    fileOption("file", cl::desc("Compare this program instead of random ones"),
+               cl::cat(category));
 static cl::opt<std::string> pipelineOption(
     "pipeline",
-    cl::desc("'naive', or a pass pipeline, instead of the compiler's own"));
+    cl::desc("'naive', or a pass pipeline, instead of the compiler's own"),
+    cl::cat(category));
 static cl::opt<std::string>
-    cleaveOption("cleave", cl::desc("The driver that --mode=execute runs"));
+    cleaveOption("cleave", cl::desc("The driver that --mode=execute runs"),
+                 cl::cat(category));
 static cl::opt<bool> verbose("verbose",
-                             cl::desc("Show each failure and stderr"));
+                             cl::desc("Show each failure and stderr"),
+                             cl::cat(category));
 
 static Partition makePartition() {
   if (pipelineOption == "naive")
@@ -292,6 +302,7 @@ int Oracle::runFile() {
 int main(int argc, char **argv) {
   DialectRegistry registry;
   cleave::registerEverything(registry);
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Cleave partition oracle\n");
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);

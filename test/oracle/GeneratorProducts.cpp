@@ -1,0 +1,147 @@
+//===- GeneratorProducts.cpp - Random products ---------------------------===//
+#include "test/oracle/GeneratorImpl.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace cleave::oracle {
+
+using Values = llvm::SmallVector<Value>;
+
+/// The named products, with one operand from the pool.
+bool ProgramGenerator::addProduct() {
+  Bounded *found = pickValue([](const Bounded &v) {
+    return v.rank() >= 1 && v.rank() <= 3 && !v.element().isInteger(1);
+  });
+  if (!found)
+    return false;
+  Bounded x = *found;
+  Type element = x.element();
+  int64_t contracted = x.shape().back();
+  double bound = std::floor(std::sqrt(exactLimit(element) / 2 / contracted));
+  x = tame(x, std::fmin(bound, x.bound));
+  if (!x.value)
+    return false;
+  int64_t columns = std::min<int64_t>(
+      randomSize(),
+      std::max<int64_t>(1, options.maxElements * contracted /
+                               std::max<int64_t>(1, numElements(x.shape()))));
+  auto multiply = [&](auto tag, llvm::ArrayRef<int64_t> other,
+                      llvm::ArrayRef<int64_t> out, bool swap = false) {
+    Bounded *pooled = pickValue([&](const Bounded &v) {
+      return v.element() == element && v.shape() == other;
+    });
+    Bounded y = pooled && random.chance(50) ? *pooled : fresh(other, element);
+    y = tame(y, std::fmin(bound, y.bound));
+    if (!y.value || !fits(out))
+      return false;
+    Bounded init = initFor(out, element, 0);
+    double total = x.bound * y.bound * contracted + init.bound;
+    if (isa<FloatType>(element) && total > exactLimit(element))
+      return false;
+    auto op = decltype(tag)::create(b, loc, TypeRange{init.type()},
+                                    swap ? ValueRange{y.value, x.value}
+                                         : ValueRange{x.value, y.value},
+                                    ValueRange{init.value});
+    add(op->getResult(0), total);
+    return true;
+  };
+  auto shape = x.shape();
+  switch (shape.size()) {
+  case 1:
+    if (random.chance(30))
+      return multiply(linalg::DotOp(), shape, {});
+    if (random.chance(50))
+      return multiply(linalg::VecmatOp(), {shape[0], columns}, {columns});
+    return multiply(linalg::MatvecOp(), {columns, shape[0]}, {columns}, true);
+  case 2:
+    if (random.chance(20))
+      return multiply(linalg::MatvecOp(), {shape[1]}, {shape[0]});
+    return multiply(linalg::MatmulOp(), {shape[1], columns},
+                    {shape[0], columns});
+  default:
+    return multiply(linalg::BatchMatmulOp(), {shape[0], shape[2], columns},
+                    {shape[0], shape[1], columns});
+  }
+}
+
+/// A product over any dims: each dim of the first operand is a batch, a row or
+/// a contracted dim; the second has the batch and contracted ones and its own.
+bool ProgramGenerator::addContraction() {
+  Bounded *found = pickValue([](const Bounded &v) {
+    return v.rank() >= 1 && !v.element().isInteger(1);
+  });
+  if (!found)
+    return false;
+  Bounded x = *found;
+  Shape ranges(x.shape());
+  Loops left, right, out;
+  llvm::SmallVector<bool> isReduction;
+  int64_t points = 1, terms = 1;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    unsigned role = random.below(4); // 0: row, 1: batch, else contracted
+    left.push_back(i);
+    isReduction.push_back(role > 1);
+    if (role > 1)
+      terms *= ranges[i];
+    if (role != 0)
+      right.push_back(i);
+    if (role <= 1)
+      out.push_back(i);
+  }
+  int64_t columns = random.below(3);
+  for (int64_t i = 0; i < columns && right.size() < 4 && out.size() < 4; ++i) {
+    right.push_back(ranges.size());
+    out.push_back(ranges.size());
+    ranges.push_back(random.between(1, 6));
+    isReduction.push_back(false);
+  }
+  for (int64_t range : ranges)
+    points *= std::max<int64_t>(range, 1);
+  if (points > options.maxPoints)
+    return false;
+  if (random.chance(40))
+    shuffle(right);
+  if (random.chance(40))
+    shuffle(out);
+  auto shapeOfLoops = [&](const Loops &loops) {
+    Shape shape;
+    for (int64_t loop : loops)
+      shape.push_back(ranges[loop]);
+    return shape;
+  };
+  if (!fits(shapeOfLoops(out)) || !fits(shapeOfLoops(right)))
+    return false;
+  double bound = std::floor(std::sqrt(exactLimit(x.element()) / 2 / terms));
+  x = tame(x, std::fmin(bound, x.bound));
+  if (!x.value)
+    return false;
+  Bounded y = fresh(shapeOfLoops(right), x.element());
+  y = tame(y, std::fmin(bound, y.bound));
+  if (!y.value)
+    return false;
+  Bounded init = initFor(shapeOfLoops(out), x.element(), 0);
+  double total = x.bound * y.bound * terms + init.bound;
+  bool isFloat = isa<FloatType>(x.element());
+  if (isFloat && total > exactLimit(x.element()))
+    return false;
+  int64_t n = ranges.size();
+  bool fused = isFloat && random.chance(15);
+  auto op = generic({x.value, y.value}, {init.value},
+                    {mapOf(n, left), mapOf(n, right), mapOf(n, out)},
+                    isReduction, [&](ValueRange a) -> Values {
+                      if (fused)
+                        return {math::FmaOp::create(b, loc, a[0], a[1], a[2])};
+                      if (isFloat) {
+                        Value product =
+                            arith::MulFOp::create(b, loc, a[0], a[1]);
+                        return {arith::AddFOp::create(b, loc, a[2], product)};
+                      }
+                      Value product = arith::MulIOp::create(b, loc, a[0], a[1]);
+                      return {arith::AddIOp::create(b, loc, product, a[2])};
+                    });
+  add(op.getResult(0), total);
+  return true;
+}
+
+} // namespace cleave::oracle
