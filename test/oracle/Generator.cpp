@@ -213,7 +213,7 @@ Bounded ProgramGenerator::tame(Bounded value, double bound) {
 }
 
 //===----------------------------------------------------------------------===//
-// Programs
+// Ops
 //===----------------------------------------------------------------------===//
 
 /// One or two products whose sum stays partial, and a linear op on them.
