@@ -82,6 +82,32 @@ template <typename Op> struct DropLonely : OpRewritePattern<Op> {
   }
 };
 
+/// What nobody wrote need not be moved.
+template <typename Op> struct DropUndefined : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
+    if (!op.getInput().template getDefiningOp<tensor::EmptyOp>())
+      return failure();
+    rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, op.getType().getShape(),
+                                                 op.getType().getElementType());
+    return success();
+  }
+};
+
+/// A realign of nothing, or of what nobody wrote, is what it was put into.
+struct DropRealignOfNothing : OpRewritePattern<RealignOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RealignOp op,
+                                PatternRewriter &rewriter) const final {
+    if (op.getInput().getType().getNumElements() != 0 &&
+        op.getType().getNumElements() != 0 &&
+        !op.getInput().getDefiningOp<tensor::EmptyOp>())
+      return failure();
+    rewriter.replaceOp(op, op.getInit());
+    return success();
+  }
+};
+
 /// gather over "b", then over "a" of the same dim: one over ["a", "b"].
 struct MergeGathers : OpRewritePattern<AllGatherOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -419,9 +445,12 @@ void SimplifyComm::runOnOperation() {
   patterns.add<CancelExchanges, DropEqualReduction, DropLonely<AllGatherOp>,
                DropLonely<AllReduceOp>, DropLonely<AllToAllOp>,
                DropLonely<ReduceScatterOp>, DropLonely<SliceOp>,
-               JoinScatterAndGather, MergeGathers, MergePermutes, MergeSlices,
-               SliceOfGather, SliceOfReduction, TrimBeforeReduction>(
-      &getContext());
+               DropRealignOfNothing, DropUndefined<AllGatherOp>,
+               DropUndefined<AllReduceOp>, DropUndefined<AllToAllOp>,
+               DropUndefined<PermuteOp>, DropUndefined<ReduceScatterOp>,
+               DropUndefined<SliceOp>, JoinScatterAndGather, MergeGathers,
+               MergePermutes, MergeSlices, SliceOfGather, SliceOfReduction,
+               TrimBeforeReduction>(&getContext());
   GreedyRewriteConfig config;
   // Only what this pass is about: constants stay where they are.
   config.enableFolding(false).enableConstantCSE(false);

@@ -83,8 +83,6 @@ static Report blame(ModuleOp model, llvm::StringRef name,
 
 Report runCase(MLIRContext *context, llvm::StringRef text,
                const CaseOptions &options) {
-  if (!options.cleave.empty())
-    return checkCase(text, options);
   Diagnostics diagnostics(context);
   ParserConfig config(context);
   OwningOpRef<ModuleOp> model = parseSourceString<ModuleOp>(text, config);
@@ -97,6 +95,12 @@ Report runCase(MLIRContext *context, llvm::StringRef text,
   auto expected = Interpreter(*model, 7).run(name, inputs);
   if (!expected)
     return failWith(Outcome::Undefined, expected.takeError());
+  if (!options.cleave.empty()) {
+    Report report = checkCase(text, options);
+    return report.outcome == Outcome::Same
+               ? report
+               : blame(*model, name, inputs, *expected, report);
+  }
   OwningOpRef<ModuleOp> local(model->clone());
   if (failed(options.partition(*local)))
     return diagnostics.text.empty()

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -77,6 +78,12 @@ struct KernelInfo {
   /// Bytes of the scratch buffer, the last argument; 0: there is none.
   int64_t scratchBytes = 0;
 };
+
+/// Functions of bf16 and f16 are computed in f32, and casts between these and
+/// f64 go through f32: for the scalars outside of kernels as well.
+void widenMath(mlir::Operation *root);
+/// A pass that does the same with their arithmetic.
+std::unique_ptr<mlir::Pass> createNarrowArithmetic();
 
 /// Replaces `kernel` by an llvm.func of the same name in the same module.
 mlir::FailureOr<KernelInfo> lowerKernel(mlir::func::FuncOp kernel,
