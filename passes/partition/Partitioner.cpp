@@ -220,8 +220,8 @@ const FactorChoice &Partitioner::choose(Operation *op,
   // The choice is about the cut alone. Axes along which summands pass from an
   // operand to a result are left alone.
   AxisList incoming, reserved;
-  for (Value value : shardedOperands(op))
-    if (isTensor(value))
+  for (auto [i, value] : llvm::enumerate(shardedOperands(op)))
+    if (isTensor(value) && !llvm::is_contained(rule.accumulators, i))
       llvm::append_range(incoming, declared(value).partial);
   for (Value value : op->getResults())
     if (isTensor(value) && !incoming.empty())
@@ -253,9 +253,11 @@ const FactorChoice &Partitioner::choose(Operation *op,
 FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
                                                    const ShardingRule &rule,
                                                    const FactorChoice &choice,
-                                                   ArrayRef<Value> operands) {
+                                                   ArrayRef<Value> operands,
+                                                   ArrayRef<AxisList> partial) {
   LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
                      scalars);
+  local.partial = partial;
   local.cause = comm::CauseAttr::get(
       module.getContext(), op->getName().getStringRef(),
       op->getNumResults() ? nameOf(op->getResult(0)) : "",
@@ -273,6 +275,18 @@ void Partitioner::copyScalarOp(Operation *op) {
 static bool touchesTensors(Operation *op) {
   return llvm::any_of(op->getResults(), isTensor) ||
          llvm::any_of(shardedOperands(op), isTensor);
+}
+
+/// The axes along which an accumulator may stay summands: those along which the
+/// op leaves some itself.
+static AxisList joinedAxes(const ShardingRule &rule, const FactorChoice &choice,
+                           const Sharding &own) {
+  AxisList reduced;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, choice.axes))
+    if (factor.kind == FactorKind::Reduction && factor.reduction == own.kind)
+      llvm::append_range(reduced, axes);
+  return normalizeAxisSet(
+      withoutAxes(own.partial, withoutAxes(own.partial, reduced)));
 }
 
 LogicalResult Partitioner::partitionOp(Operation *op) {
@@ -323,6 +337,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   }
 
   SmallVector<Value> operands;
+  SmallVector<AxisList> summands(values.size());
   int64_t sentBefore = sentBytes;
   for (auto [i, value] : llvm::enumerate(values)) {
     if (!isTensor(value)) {
@@ -334,6 +349,15 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       needed.partial = passed;
       needed.kind = kind;
     }
+    if (Sharding own = declared(value);
+        llvm::is_contained(rule.accumulators, i) &&
+        (!partial.test(i) || own.kind == kind)) {
+      llvm::append_range(needed.partial, joinedAxes(rule, choice, own));
+      needed.partial = normalizeAxisSet(needed.partial);
+      if (!needed.partial.empty())
+        needed.kind = own.kind;
+    }
+    summands[i] = needed.partial;
     FailureOr<Value> block =
         get(value, needed,
             {op,
@@ -352,7 +376,8 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     ++it->second.times;
     it->second.bytes += sentBytes - sentBefore;
   }
-  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
+  FailureOr<SmallVector<Value>> results =
+      buildOp(op, rule, choice, operands, summands);
   if (failed(results))
     return failure();
   for (auto [result, block] : llvm::zip_equal(op->getResults(), *results)) {

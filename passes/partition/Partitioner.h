@@ -61,7 +61,8 @@ private:
   mlir::LogicalResult partitionOp(mlir::Operation *op);
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
   buildOp(mlir::Operation *op, const ShardingRule &rule,
-          const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands);
+          const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands,
+          llvm::ArrayRef<AxisList> partial = {});
   mlir::LogicalResult partitionLoop(mlir::scf::ForOp loop);
   mlir::LogicalResult partitionCall(mlir::func::CallOp call);
   void copyScalarOp(mlir::Operation *op);

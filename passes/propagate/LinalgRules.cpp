@@ -295,6 +295,12 @@ ShardingRule RuleMaker::make() {
   auto values = shardedOperands(op);
   for (Value table : ArrayRef(values).drop_front(op->getNumOperands()))
     rule.operands.push_back(factorsOfCaptured(table));
+  if (llvm::any_of(rule.factors, [](const Factor &factor) {
+        return factor.kind == FactorKind::Reduction;
+      }))
+    for (OpOperand &init : op.getDpsInitsMutable())
+      if (op.payloadUsesValueFromOperand(&init))
+        rule.accumulators.push_back(init.getOperandNumber());
   rule.elementwise = op.getNumParallelLoops() == op.getNumLoops() &&
                      llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
                        return map.isPermutation();
@@ -382,12 +388,12 @@ SmallVector<Value> BodyRepair::makeOperands() {
     }
   if (axesSize(reduced) == 1)
     return operands;
-  Value coordinate = local.coordinate(reduced);
-  for (OpOperand &init : global.getDpsInitsMutable()) {
-    if (!global.payloadUsesValueFromOperand(&init))
-      continue;
-    Value &block = operands[init.getOperandNumber()];
-    block = keepOnlyFirst(local.builder, local.loc, block, kind, coordinate);
+  for (unsigned i : local.rule.accumulators) {
+    // Along axes where it is summands already it counts on every rank.
+    AxisList whole = withoutAxes(reduced, local.partialAxes(i));
+    if (axesSize(whole) > 1)
+      operands[i] = keepOnlyFirst(local.builder, local.loc, operands[i], kind,
+                                  local.coordinate(whole));
   }
   return operands;
 }

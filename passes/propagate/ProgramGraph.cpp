@@ -66,15 +66,20 @@ static bool isTensor(Value value) {
 
 ShardingRule tensorsOnly(Operation *op, ShardingRule rule) {
   SmallVector<TensorFactors, 3> operands;
-  for (auto [value, factors] :
-       llvm::zip_equal(shardedOperands(op), rule.operands))
-    if (isTensor(value))
-      operands.push_back(factors);
+  SmallVector<unsigned, 1> accumulators;
+  for (auto [i, value] : llvm::enumerate(shardedOperands(op))) {
+    if (!isTensor(value))
+      continue;
+    if (llvm::is_contained(rule.accumulators, i))
+      accumulators.push_back(operands.size());
+    operands.push_back(rule.operands[i]);
+  }
   SmallVector<TensorFactors, 1> results;
   for (auto [value, factors] : llvm::zip_equal(op->getResults(), rule.results))
     if (isTensor(value))
       results.push_back(factors);
   rule.operands = operands;
+  rule.accumulators = accumulators;
   rule.results = results;
   return rule;
 }
@@ -349,8 +354,10 @@ LogicalResult ProgramGraph::placeReductions() {
       continue;
     // What the user declares partial passes, so the op isn't cut along it.
     AxisList reserved;
-    for (unsigned id : op.operands)
-      llvm::append_range(reserved, problem.values[id].initial.partial);
+    for (auto [position, id] : llvm::enumerate(op.operands))
+      if (!llvm::is_contained(op.rule.accumulators, position))
+        llvm::append_range(reserved, problem.values[id].initial.partial);
+    entry.accumulators = op.rule.accumulators;
     const FactorChoice &choice =
         chooser.choose(op.rule, placedTensors(*this, op), reserved);
     for (const AxisList &axes : choice.axes)
