@@ -80,25 +80,31 @@ void Partitioner::warnOfMissingRules() {
 // Shardings
 //===----------------------------------------------------------------------===//
 
-Sharding Partitioner::declaredArg(func::FuncOp function, unsigned index) const {
-  auto attr = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
-  auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
-  return attr ? toSharding(mesh, attr)
-              : Sharding::whole(type.getRank(), /*open=*/false);
+const Sharding &Partitioner::shardingOf(ShardingAttr attr, Type type) const {
+  int64_t rank = cast<RankedTensorType>(type).getRank();
+  auto [it, isNew] = shardings.try_emplace({attr.getAsOpaquePointer(), rank});
+  if (isNew)
+    it->second =
+        attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
+  return it->second;
+}
+
+const Sharding &Partitioner::declaredArg(func::FuncOp function,
+                                         unsigned index) const {
+  return shardingOf(
+      function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr),
+      function.getArgumentTypes()[index]);
 }
 
 Sharding Partitioner::declaredResult(func::FuncOp function,
                                      unsigned index) const {
   auto attr = function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
-  auto type = cast<RankedTensorType>(function.getResultTypes()[index]);
-  Sharding result = attr ? toSharding(mesh, attr)
-                         : Sharding::whole(type.getRank(), /*open=*/false);
+  Sharding result = shardingOf(attr, function.getResultTypes()[index]);
   result.partial.clear();
   return result;
 }
 
-Sharding Partitioner::declared(Value value) const {
-  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+const Sharding &Partitioner::declared(Value value) const {
   ShardingAttr attr;
   if (auto result = dyn_cast<OpResult>(value)) {
     attr = resultShardings(result.getOwner())[result.getResultNumber()];
@@ -111,7 +117,7 @@ Sharding Partitioner::declared(Value value) const {
     attr =
         resultShardings(loop)[arg.getArgNumber() - loop.getNumInductionVars()];
   }
-  return attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
+  return shardingOf(attr, value.getType());
 }
 
 RankedTensorType Partitioner::blockType(Type type,
@@ -336,7 +342,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   for (OpResult result : op->getResults()) {
     if (!isTensor(result))
       continue;
-    Sharding wanted = declared(result);
+    const Sharding &wanted = declared(result);
     kind = wanted.kind;
     for (AxisRef axis : wanted.partial)
       if (llvm::none_of(choice.axes, [&](const AxisList &axes) {
@@ -347,7 +353,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   if (!passed.empty()) {
     for (auto [i, value] : llvm::enumerate(values))
       if (isTensor(value)) {
-        Sharding own = declared(value);
+        const Sharding &own = declared(value);
         if (own.kind == kind && llvm::any_of(own.partial, [&](AxisRef axis) {
               return overlaps(passed, axis);
             }))
@@ -419,7 +425,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       made.kind = kind;
     }
     define(result, made, block);
-    Sharding wanted = declared(result);
+    const Sharding &wanted = declared(result);
     if (canRemake(result))
       continue;
     auto reason = [&] {

@@ -17,6 +17,7 @@
 #include "passes/partition/Reshard.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 namespace cleave {
 
@@ -76,9 +77,12 @@ private:
 
   const FactorChoice &choose(mlir::Operation *op, const ShardingRule &rule);
   /// The sharding that propagation gave a value.
-  Sharding declared(mlir::Value value) const;
-  Sharding declaredArg(mlir::func::FuncOp function, unsigned index) const;
+  const Sharding &declared(mlir::Value value) const;
+  const Sharding &declaredArg(mlir::func::FuncOp function,
+                              unsigned index) const;
   Sharding declaredResult(mlir::func::FuncOp function, unsigned index) const;
+  /// Without an attribute, whole; equal attributes are converted once.
+  const Sharding &shardingOf(ShardingAttr attr, mlir::Type type) const;
   mlir::RankedTensorType blockType(mlir::Type type,
                                    const Sharding &sharding) const;
 
@@ -112,7 +116,10 @@ private:
   ReshardEmitter emitter;
   FactorChooser chooser;
   std::unique_ptr<mlir::AsmState> names;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 2>> versions;
+  /// No version inline: the table would be mostly empty room for them.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 0>> versions;
+  /// By attribute and rank.
+  mutable std::map<std::pair<const void *, int64_t>, Sharding> shardings;
   mlir::IRMapping scalars;
 };
 

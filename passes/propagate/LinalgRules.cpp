@@ -178,6 +178,7 @@ private:
     rule.factors.push_back({size, FactorKind::NeedReplication});
     return rule.factors.size() - 1;
   }
+  SmallVector<int64_t, 4> loopSizes(ArrayRef<AffineMap> maps);
   TensorFactors factorsOf(AffineMap map, ArrayRef<int64_t> shape);
   TensorFactors factorsOfCaptured(Value table);
   /// The loop whose index all extracts of `table` use at `dim`, if one does.
@@ -271,10 +272,28 @@ TensorFactors RuleMaker::factorsOfCaptured(Value table) {
   return result;
 }
 
+/// The size of each loop, from the dims that it indexes alone. Only where there
+/// is none are the maps inverted, which builds new ones.
+SmallVector<int64_t, 4> RuleMaker::loopSizes(ArrayRef<AffineMap> maps) {
+  SmallVector<int64_t, 4> sizes(op.getNumLoops(), ShapedType::kDynamic);
+  for (auto [value, map] : llvm::zip_equal(op->getOperands(), maps)) {
+    auto type = dyn_cast<ShapedType>(value.getType());
+    if (!type)
+      continue;
+    for (auto [expr, size] : llvm::zip_equal(map.getResults(), type.getShape()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        sizes[loop.getPosition()] = size;
+  }
+  return llvm::is_contained(sizes, ShapedType::kDynamic)
+             ? op.getStaticLoopRanges()
+             : sizes;
+}
+
 ShardingRule RuleMaker::make() {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   std::optional<ReductionKind> kind = reductionKind(op);
   for (auto [iterator, size] :
-       llvm::zip_equal(op.getIteratorTypesArray(), op.getStaticLoopRanges())) {
+       llvm::zip_equal(op.getIteratorTypesArray(), loopSizes(maps))) {
     Factor factor{size};
     if (iterator != utils::IteratorType::parallel) {
       factor.kind = kind ? FactorKind::Reduction : FactorKind::NeedReplication;
@@ -282,13 +301,12 @@ ShardingRule RuleMaker::make() {
     }
     rule.factors.push_back(factor);
   }
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+  for (auto [operand, map] : llvm::zip_equal(op->getOperands(), maps)) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type)
       rule.operands.emplace_back();
     else
-      rule.operands.push_back(
-          factorsOf(op.getMatchingIndexingMap(&operand), type.getShape()));
+      rule.operands.push_back(factorsOf(map, type.getShape()));
   }
   for (OpOperand &init : op.getDpsInitsMutable())
     rule.results.push_back(rule.operands[init.getOperandNumber()]);
@@ -301,10 +319,9 @@ ShardingRule RuleMaker::make() {
     for (OpOperand &init : op.getDpsInitsMutable())
       if (op.payloadUsesValueFromOperand(&init))
         rule.accumulators.push_back(init.getOperandNumber());
-  rule.elementwise = op.getNumParallelLoops() == op.getNumLoops() &&
-                     llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
-                       return map.isPermutation();
-                     });
+  rule.elementwise =
+      op.getNumParallelLoops() == op.getNumLoops() &&
+      llvm::all_of(maps, [](AffineMap map) { return map.isPermutation(); });
   return rule;
 }
 
@@ -583,10 +600,26 @@ bool bodyPassesPartial(linalg::LinalgOp op, ReductionKind kind,
     if (partial.test(i))
       for (tensor::ExtractOp extract : extractsOf(op, values[i]))
         known[extract.getResult()] = Partiality::Partial;
-  return llvm::all_of(
-      analyzeBody(*op.getBlock(), kind, known), [](Partiality p) {
-        return p == Partiality::Partial || p == Partiality::Neutral;
-      });
+  while (true) {
+    SmallVector<Partiality> yielded = analyzeBody(*op.getBlock(), kind, known);
+    if (llvm::any_of(yielded, [](Partiality p) {
+          return p != Partiality::Partial && p != Partiality::Neutral;
+        }))
+      return false;
+    // What a reduction yields it reads again: summands are then multiplied by
+    // summands where the first trip multiplied one by the initial value.
+    bool changed = false;
+    if (op.getNumParallelLoops() < op.getNumLoops())
+      for (auto [acc, next] :
+           llvm::zip_equal(op.getRegionOutputArgs(), yielded))
+        if (Partiality &now = known[acc];
+            next == Partiality::Partial && now != next) {
+          now = next;
+          changed = true;
+        }
+    if (!changed)
+      return true;
+  }
 }
 
 template <typename Op>

@@ -65,22 +65,24 @@ static bool isTensor(Value value) {
 }
 
 ShardingRule tensorsOnly(Operation *op, ShardingRule rule) {
-  SmallVector<TensorFactors, 3> operands;
-  SmallVector<unsigned, 1> accumulators;
-  for (auto [i, value] : llvm::enumerate(shardedOperands(op))) {
-    if (!isTensor(value))
-      continue;
-    if (llvm::is_contained(rule.accumulators, i))
-      accumulators.push_back(operands.size());
-    operands.push_back(rule.operands[i]);
-  }
-  SmallVector<TensorFactors, 1> results;
-  for (auto [value, factors] : llvm::zip_equal(op->getResults(), rule.results))
-    if (isTensor(value))
-      results.push_back(factors);
-  rule.operands = operands;
-  rule.accumulators = accumulators;
-  rule.results = results;
+  // In place, without the others.
+  auto keepTensors = [](auto values, auto &factors, auto &&moved) {
+    unsigned kept = 0;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      if (!isTensor(value))
+        continue;
+      moved(i, kept);
+      if (kept != i)
+        factors[kept] = std::move(factors[i]);
+      ++kept;
+    }
+    factors.truncate(kept);
+  };
+  keepTensors(shardedOperands(op), rule.operands,
+              [&](unsigned from, unsigned to) {
+                llvm::replace(rule.accumulators, from, to);
+              });
+  keepTensors(op->getResults(), rule.results, [](unsigned, unsigned) {});
   return rule;
 }
 
@@ -274,6 +276,17 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
   if (std::optional<Mesh> mesh = findMesh(module))
     graph.mesh = *mesh;
   graph.problem.mesh = graph.mesh;
+  // These are large: they should not move each time the lists grow.
+  size_t numOps = 0, numEdges = 0;
+  for (func::FuncOp function : module.getOps<func::FuncOp>())
+    if (!function.isExternal()) {
+      numOps += function.getBody().front().getOperations().size();
+      numEdges += function.getNumArguments() + function.getNumResults();
+    }
+  graph.values.reserve(numOps + numEdges);
+  graph.problem.values.reserve(numOps + numEdges);
+  graph.ops.reserve(numOps);
+  graph.problem.ops.reserve(numOps);
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (!function.isExternal())
       graph.addFunction(function);
@@ -328,8 +341,8 @@ static std::string nameOf(const GraphValue &value) {
 
 LogicalResult ProgramGraph::placeReductions() {
   PartialProblem partials;
-  std::vector<unsigned> irOps;
   partials.values.resize(values.size());
+  partials.ops.reserve(problem.ops.size());
   FactorChooser chooser(mesh);
   for (auto [id, value] : llvm::enumerate(partials.values)) {
     const PropagationValue &from = problem.values[id];
