@@ -94,6 +94,19 @@ template <typename Op> struct DropUndefined : OpRewritePattern<Op> {
   }
 };
 
+struct SliceOfUndefined : OpRewritePattern<tensor::ExtractSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp slice,
+                                PatternRewriter &rewriter) const final {
+    if (!slice.getSource().getDefiningOp<tensor::EmptyOp>() ||
+        !slice.getType().hasStaticShape())
+      return failure();
+    rewriter.replaceOpWithNewOp<tensor::EmptyOp>(
+        slice, slice.getType().getShape(), slice.getType().getElementType());
+    return success();
+  }
+};
+
 /// A realign of nothing, or of what nobody wrote, is what it was put into.
 struct DropRealignOfNothing : OpRewritePattern<RealignOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -450,7 +463,7 @@ void SimplifyComm::runOnOperation() {
                DropUndefined<PermuteOp>, DropUndefined<ReduceScatterOp>,
                DropUndefined<SliceOp>, JoinScatterAndGather, MergeGathers,
                MergePermutes, MergeSlices, SliceOfGather, SliceOfReduction,
-               TrimBeforeReduction>(&getContext());
+               SliceOfUndefined, TrimBeforeReduction>(&getContext());
   GreedyRewriteConfig config;
   // Only what this pass is about: constants stay where they are.
   config.enableFolding(false).enableConstantCSE(false);

@@ -5,6 +5,7 @@
 // RUN: cleave check %t/joined.mlir
 // RUN: cleave check %t/nothing.mlir
 // RUN: cleave check %t/moved.mlir
+// RUN: cleave check %t/trimmed.mlir
 
 //--- joined.mlir
 cleave.mesh @m = <["a"=2]>
@@ -44,6 +45,26 @@ func.func @forward(%x: tensor<4x1xf32>) -> tensor<4xf32> {
   %y = linalg.generic {indexing_maps = [#x, #window, #y],
                        iterator_types = ["parallel", "reduction"]}
       ins(%x, %cut : tensor<4x1xf32>, tensor<1xf32>)
+      outs(%low : tensor<4xf32>) {
+    ^bb0(%v: f32, %shape: f32, %acc: f32):
+      %more = arith.maximumf %acc, %v : f32
+      linalg.yield %more : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+//--- trimmed.mlir
+cleave.mesh @m = <["b"=4]>
+#x = affine_map<(i, k) -> (i, k)>
+#window = affine_map<(i, k) -> (k)>
+#y = affine_map<(i, k) -> (i)>
+func.func @forward(%x: tensor<4x2xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %cut = cleave.constraint %e <@m, [{"b"}]> : tensor<2xf32>
+  %low = arith.constant dense<-8.0> : tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#x, #window, #y],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%x, %cut : tensor<4x2xf32>, tensor<2xf32>)
       outs(%low : tensor<4xf32>) {
     ^bb0(%v: f32, %shape: f32, %acc: f32):
       %more = arith.maximumf %acc, %v : f32
