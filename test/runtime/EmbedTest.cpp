@@ -131,7 +131,7 @@ TEST(EmbedModel, DamagedTables) {
             CLEAVE_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message,
                "the program was compiled for version 99 of the runtime "
-               "interface, this runtime has version 1; build both with the "
+               "interface, this runtime has version 2; build both with the "
                "same Cleave");
   program.magic = 0;
   EXPECT_EQ(cleave_model_open(table, 1, &model, &error),

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -251,6 +252,9 @@ static Attribute asBits(Attribute attr) {
 static void passBf16AsBits(ModuleOp module) {
   SmallVector<Operation *> casts;
   module.walk([&](Operation *op) {
+    // Instructions on bf16 keep their type.
+    if (isa<LLVM::LLVMDialect>(op->getDialect()))
+      return;
     for (OpResult result : op->getResults())
       result.setType(asBits(result.getType()));
     for (Region &region : op->getRegions())
