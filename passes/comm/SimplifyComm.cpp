@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -90,19 +91,6 @@ template <typename Op> struct DropUndefined : OpRewritePattern<Op> {
       return failure();
     rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, op.getType().getShape(),
                                                  op.getType().getElementType());
-    return success();
-  }
-};
-
-struct SliceOfUndefined : OpRewritePattern<tensor::ExtractSliceOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tensor::ExtractSliceOp slice,
-                                PatternRewriter &rewriter) const final {
-    if (!slice.getSource().getDefiningOp<tensor::EmptyOp>() ||
-        !slice.getType().hasStaticShape())
-      return failure();
-    rewriter.replaceOpWithNewOp<tensor::EmptyOp>(
-        slice, slice.getType().getShape(), slice.getType().getElementType());
     return success();
   }
 };
@@ -463,7 +451,9 @@ void SimplifyComm::runOnOperation() {
                DropUndefined<PermuteOp>, DropUndefined<ReduceScatterOp>,
                DropUndefined<SliceOp>, JoinScatterAndGather, MergeGathers,
                MergePermutes, MergeSlices, SliceOfGather, SliceOfReduction,
-               SliceOfUndefined, TrimBeforeReduction>(&getContext());
+               TrimBeforeReduction>(&getContext());
+  // What nobody wrote is not sliced or reshaped either.
+  tensor::populateFoldTensorEmptyPatterns(patterns);
   GreedyRewriteConfig config;
   // Only what this pass is about: constants stay where they are.
   config.enableFolding(false).enableConstantCSE(false);

@@ -21,6 +21,10 @@
 
 namespace cleave {
 
+inline bool isTensor(mlir::Value value) {
+  return mlir::isa<mlir::RankedTensorType>(value.getType());
+}
+
 /// Emits the steps of a plan on blocks.
 class ReshardEmitter {
 public:
@@ -91,7 +95,9 @@ private:
   /// `value` in sharding `target`, moved if it has to be.
   mlir::FailureOr<mlir::Value> get(mlir::Value value, const Sharding &target,
                                    const Need &need);
-  /// Makes a fill or constant anew in `target`.
+  /// Whether it is a fill or constant, or a fill of what can be made anew.
+  static bool canRemake(mlir::Value value);
+  /// Makes it anew in `target`.
   mlir::FailureOr<mlir::Value> remake(mlir::Value value,
                                       const Sharding &target);
   void setInsertionPointFor(mlir::Value block);

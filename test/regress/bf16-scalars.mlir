@@ -1,8 +1,13 @@
 // REQUIRES: run
 // RUN: cleave check %s --trials=3
+// RUN: cleave build --until=lower --emit=mlir -o - %s | FileCheck %s
 
 // Scalars of bf16 and f16 go from functions through arithmetic and a loop into
 // kernels, whatever registers the CPU would pass them in.
+// CHECK-NOT: llvm.func @cleave.{{.*}} bf16
+// CHECK: llvm.func @cleave.{{.*}}(!llvm.ptr, i16, !llvm.ptr)
+// CHECK: llvm.func internal @cleave.second
+// CHECK: llvm.store %{{.*}} : i16, !llvm.ptr
 cleave.mesh @two = <["tp"=2]>
 #same = affine_map<(i) -> (i)>
 
