@@ -214,3 +214,13 @@ func.func @drops_what_is_undefined(%into: tensor<8xf32>, %none: tensor<2x0xf32>,
       from ["b"] over @m ["b"] : tensor<2x0xf32> -> tensor<3x0xf32>
   return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<3x0xf32>
 }
+
+// CHECK-LABEL: @drops_part_of_what_is_undefined
+// CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @drops_part_of_what_is_undefined() -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %0 = comm.all_gather %e dim 0 over @m ["b"] : tensor<2xf32> -> tensor<4xf32>
+  %1 = tensor.extract_slice %0[0] [3] [1] : tensor<4xf32> to tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
