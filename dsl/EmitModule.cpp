@@ -8,6 +8,7 @@
 #include "dsl/Emit.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -38,7 +39,7 @@ private:
   };
   std::vector<const Node *> arguments() const;
   void setArgument(func::FuncOp function, unsigned index, const Node *node);
-  void setResults(func::FuncOp function, ArrayRef<const Node *> results);
+  void setResults(func::FuncOp function, ArrayRef<Value> results);
   void writeBody(const Region &region, Frame &frame);
   void writeNode(const Node *node, Frame &frame);
   void writeTurn(const Region &region, Frame &frame);
@@ -205,11 +206,16 @@ void EntryEmitter::setArgument(func::FuncOp function, unsigned index,
     function.setArgAttr(index, kShardingAttr, sharding);
 }
 
-void EntryEmitter::setResults(func::FuncOp function,
-                              ArrayRef<const Node *> results) {
+void EntryEmitter::setResults(func::FuncOp function, ArrayRef<Value> results) {
+  llvm::StringSet<> taken;
   for (auto [i, output] : llvm::enumerate(entry.outputs)) {
-    auto known = outputNames.find(output.value);
-    if (known == outputNames.end() || known->second != output.name)
+    // Most are called so by their own ops.
+    auto result = dyn_cast<OpResult>(results[i]);
+    auto loc = dyn_cast<NameLoc>(results[i].getLoc());
+    bool isCalledSo = result && result.getOwner()->getNumResults() == 1 &&
+                      loc && loc.getName() == output.name &&
+                      taken.insert(output.name).second;
+    if (!isCalledSo)
       function.setResultAttr(i, dispatch::kNameAttr,
                              b.getStringAttr(output.name));
   }
@@ -246,7 +252,7 @@ void EntryEmitter::run() {
   for (const Node *node : results)
     values.push_back(frame.nodes[node]);
   func::ReturnOp::create(b, loc, values);
-  setResults(function, results);
+  setResults(function, values);
 }
 
 MeshOp emitMesh(ModuleOp module, const PlanData &plan) {
