@@ -13,11 +13,12 @@ struct LibraryOptions {
   std::string output;
 };
 /// Compiles to a shared library. All messages, empty if there are none.
-std::string compileLibrary(Graph &graph, const PlanData &plan,
+std::string compileLibrary(const Graph &graph, const PlanData &plan,
                            const LibraryOptions &options);
 
 /// The subcommands of the tool `cleave` on the model.
-int runCommandLine(int argc, char **argv, Graph &graph, const PlanData &plan);
+int runCommandLine(int argc, char **argv, const Graph &graph,
+                   const PlanData &plan);
 
 } // namespace cleave::dsl
 

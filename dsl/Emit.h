@@ -14,8 +14,9 @@ namespace cleave::dsl {
 
 /// The model with the shardings of the plan, as `cleave` loads it from a file.
 /// Null after diagnostics of the context.
-mlir::OwningOpRef<mlir::ModuleOp>
-emitModule(mlir::MLIRContext *context, Graph &graph, const PlanData &plan);
+mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext *context,
+                                             const Graph &graph,
+                                             const PlanData &plan);
 
 /// Writes the nodes of one function.
 class NodeEmitter {

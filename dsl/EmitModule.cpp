@@ -268,7 +268,7 @@ MeshOp emitMesh(ModuleOp module, const PlanData &plan) {
 
 } // namespace
 
-OwningOpRef<ModuleOp> emitModule(MLIRContext *context, Graph &graph,
+OwningOpRef<ModuleOp> emitModule(MLIRContext *context, const Graph &graph,
                                  const PlanData &plan) {
   std::vector<Diagnostic> diagnostics;
   Shardings shardings = resolvePlan(graph, plan, diagnostics);

@@ -20,7 +20,7 @@ static void append(std::string &text, mlir::Diagnostic &diagnostic,
               .str();
 }
 
-std::string compileLibrary(Graph &graph, const PlanData &plan,
+std::string compileLibrary(const Graph &graph, const PlanData &plan,
                            const LibraryOptions &options) {
   DialectRegistry registry;
   registerDialects(registry);
@@ -50,7 +50,8 @@ std::string compileLibrary(Graph &graph, const PlanData &plan,
   return done ? "" : text;
 }
 
-int runCommandLine(int argc, char **argv, Graph &graph, const PlanData &plan) {
+int runCommandLine(int argc, char **argv, const Graph &graph,
+                   const PlanData &plan) {
   SmallVector<StringRef> args(argv + 1, argv + argc);
   return runDriver(args, argv[0], [&](MLIRContext *context) {
     return emitModule(context, graph, plan);

@@ -62,16 +62,21 @@ Shape loopsOf(const Node &node) {
   return loops;
 }
 
-void Graph::finish() {
-  if (entries.empty() && diagnostics.empty())
-    error(place, "the model '" + name +
-                     "' has no entry; make one with model.entry(name)");
-  for (Entry &entry : entries)
-    if (entry.outputs.empty() && entry.stateOrder.empty() &&
-        diagnostics.empty())
-      error(entry.place, "entry '" + entry.name +
-                             "' has no output; name one with output(name, "
-                             "value)");
+void Graph::finish(std::vector<Diagnostic> &found) const {
+  // Whatever is missing may be so because of what was reported.
+  if (!diagnostics.empty())
+    return;
+  if (entries.empty())
+    found.push_back({place,
+                     "the model '" + name +
+                         "' has no entry; make one with model.entry(name)",
+                     {}});
+  for (const Entry &entry : entries)
+    if (entry.outputs.empty() && entry.stateOrder.empty())
+      found.push_back({entry.place,
+                       "entry '" + entry.name +
+                           "' has no output; name one with output(name, value)",
+                       {}});
 }
 
 } // namespace cleave::dsl

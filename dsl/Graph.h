@@ -223,7 +223,7 @@ struct Graph {
         {std::move(place), std::move(text), std::move(notes)});
   }
   /// Mistakes that only show when the model is complete.
-  void finish();
+  void finish(std::vector<Diagnostic> &found) const;
 };
 
 /// The dims in the order in which the loops of a map or reduction run.

@@ -104,12 +104,12 @@ bool Maker::resolve(const Dims &dims, const std::string &user, Shape &shape) {
   for (const Dim &dim : dims) {
     const std::string &name = dim.name();
     if (name.empty())
-      return error("a dim of '" + user + "' has no name");
+      return error("a dim of " + user + " has no name");
     if (dim.size() < 0)
       return error("dim '" + name + "' has size " + std::to_string(dim.size()) +
                    "; sizes are at least 1");
     if (find(shape, name))
-      return error("'" + user + "' has dim '" + name +
+      return error(user + " has dim '" + name +
                    "' twice; give one of them another name");
     auto known = entry->sizes.find(name);
     if (known == entry->sizes.end() && dim.size() == 0) {
@@ -120,8 +120,7 @@ bool Maker::resolve(const Dims &dims, const std::string &user, Shape &shape) {
                    entry->name + "\", {dim(size)})");
     }
     if (known == entry->sizes.end())
-      known = entry->sizes.insert({name, {dim.size(), place, "'" + user + "'"}})
-                  .first;
+      known = entry->sizes.insert({name, {dim.size(), place, user}}).first;
     if (known->second.size == 0) {
       usable = false;
       isReported = true;
@@ -129,8 +128,8 @@ bool Maker::resolve(const Dims &dims, const std::string &user, Shape &shape) {
     }
     if (dim.size() != 0 && dim.size() != known->second.size)
       return error(
-          "dim '" + name + "' has size " + std::to_string(dim.size()) +
-              " in '" + user + "', and " + std::to_string(known->second.size) +
+          "dim '" + name + "' has size " + std::to_string(dim.size()) + " in " +
+              user + ", and " + std::to_string(known->second.size) +
               " before; a dim has one size in an entry",
           {{known->second.place, "first used by " + known->second.by}});
     shape.push_back({name, known->second.size});

@@ -64,8 +64,13 @@ bool splitSizes(Maker &maker, const Node *node, const DimSize &from,
       product *= dim.size() ? dim.size() : known->second.size;
     }
   }
+  if (open && (product < 1 || from.size % product != 0))
+    return maker.error("split of '" + from.name + "' (size " +
+                       std::to_string(from.size) + ") leaves no size for '" +
+                       open->name() + "': the others multiply to " +
+                       std::to_string(product));
   std::vector<Dim> dims(into.begin(), into.end());
-  if (open && product > 0 && from.size % product == 0)
+  if (open)
     for (Dim &dim : dims)
       if (dim.name() == open->name())
         dim = dim(from.size / product);
@@ -325,7 +330,7 @@ Tensor concat(const std::vector<Tensor> &tensors, const Dims &along,
                   dsl::nameOf(node->type) + " to " +
                   dsl::describe(tensors[0].node) + " of " +
                   dsl::nameOf(tensors[0].node->type) +
-                  "; their other dims and types are equal");
+                  "; their other dims and types must be equal");
       return maker.failed();
     }
     parts.push_back(maker.reordered(node, wanted));
@@ -363,9 +368,9 @@ Tensor update(const Tensor &x, const Dim &dim, const Tensor &fresh,
     fits &= find(fresh.node->shape, d.name) != nullptr;
   if (!fits || part.size > find(x.node->shape, names[0])->size) {
     maker.error("update writes " + dsl::describe(fresh.node) + " into " +
-                dsl::describe(x.node) + "; it has the dims " + toText(wanted) +
-                ", and no more of '" + part.name + "' than there are of '" +
-                names[0] + "'");
+                dsl::describe(x.node) + "; it must have the dims " +
+                toText(wanted) + ", at most as many of '" + part.name +
+                "' as of '" + names[0] + "'");
     return maker.failed();
   }
   const Node *ordered =

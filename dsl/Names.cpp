@@ -55,7 +55,8 @@ std::string suggestion(std::string_view wanted,
   if (known.empty())
     return "; there are none";
   std::string best = closest(wanted, known);
-  if (distance(wanted, best) <= std::max<size_t>(2, wanted.size() / 3))
+  size_t away = distance(wanted, best);
+  if (away < wanted.size() && away <= std::max<size_t>(2, wanted.size() / 3))
     return "; closest is '" + best + "'";
   return "; known are " + closestFirst(wanted, known);
 }

@@ -75,7 +75,7 @@ struct Cut {
 using Shardings = std::map<const Node *, Cut>;
 
 /// Applies the plan to the model; all mistakes of both go to `diagnostics`.
-Shardings resolvePlan(Graph &graph, const PlanData &plan,
+Shardings resolvePlan(const Graph &graph, const PlanData &plan,
                       std::vector<Diagnostic> &diagnostics);
 
 } // namespace cleave::dsl

@@ -4,6 +4,7 @@
 // important rule has taken is not taken again; two equal rules that want one
 // axis in one tensor are a mistake.
 //===----------------------------------------------------------------------===//
+#include "cleave/program.h"
 #include "dsl/Maker.h"
 #include "dsl/Names.h"
 #include "dsl/Plan.h"
@@ -32,7 +33,7 @@ bool overlap(const PlanData &plan, const AxisUse &a, const AxisUse &b) {
 
 class Resolver {
 public:
-  Resolver(Graph &graph, const PlanData &plan,
+  Resolver(const Graph &graph, const PlanData &plan,
            std::vector<Diagnostic> &diagnostics)
       : graph(graph), plan(plan), diagnostics(diagnostics) {}
   Shardings run();
@@ -51,7 +52,7 @@ private:
   std::vector<std::string> scopeNames() const;
   std::vector<std::string> tensorNames() const;
 
-  Graph &graph;
+  const Graph &graph;
   const PlanData &plan;
   std::vector<Diagnostic> &diagnostics;
   /// Pairs of rules that were reported once.
@@ -276,16 +277,22 @@ Shardings Resolver::run() {
 
 } // namespace
 
-Shardings resolvePlan(Graph &graph, const PlanData &plan,
+Shardings resolvePlan(const Graph &graph, const PlanData &plan,
                       std::vector<Diagnostic> &diagnostics) {
-  graph.finish();
   diagnostics = graph.diagnostics;
+  graph.finish(diagnostics);
+  bool isComplete = diagnostics.empty();
   diagnostics.insert(diagnostics.end(), plan.diagnostics.begin(),
                      plan.diagnostics.end());
-  // What follows is about a complete model.
-  if (!graph.diagnostics.empty())
+  if (!isComplete)
     return {};
   return Resolver(graph, plan, diagnostics).run();
 }
 
 } // namespace cleave::dsl
+
+std::string cleave::errors(const Model &model, const Plan &plan) {
+  std::vector<dsl::Diagnostic> diagnostics;
+  dsl::resolvePlan(*model.graph, *plan.data, diagnostics);
+  return toText(diagnostics);
+}

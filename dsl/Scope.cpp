@@ -25,7 +25,9 @@ Node *addLeaf(Maker &maker, Kind kind, Element type, Shape shape,
 bool isNameGiven(Maker &maker, const std::string &name) {
   return !name.empty() ||
          maker.error("the name of " +
-                     std::string(maker.op == "input" ? "an " : "a ") +
+                     std::string(maker.op[0] == 'w' || maker.op[0] == 's'
+                                     ? "a "
+                                     : "an ") +
                      maker.op + " is empty");
 }
 
@@ -81,7 +83,8 @@ Tensor Scope::weight(const std::string &name, const Dims &dims, Element type,
   Maker maker("weight", entry, where);
   std::string path = dsl::join(scopePath, name);
   Shape shape;
-  if (!dsl::isNameGiven(maker, name) || !maker.resolve(dims, path, shape) ||
+  if (!dsl::isNameGiven(maker, name) ||
+      !maker.resolve(dims, "'" + path + "'", shape) ||
       !dsl::agrees(maker, entry->graph->weights, path, type, shape))
     return Tensor::failed();
   for (Node *known : entry->weights)
@@ -100,7 +103,8 @@ Tensor Scope::state(const std::string &name, const Dims &dims, Element type,
   Maker maker("state", entry, where);
   std::string path = dsl::join(scopePath, name);
   Shape shape;
-  if (!dsl::isNameGiven(maker, name) || !maker.resolve(dims, path, shape) ||
+  if (!dsl::isNameGiven(maker, name) ||
+      !maker.resolve(dims, "'" + path + "'", shape) ||
       !dsl::agrees(maker, entry->graph->states, path, type, shape))
     return Tensor::failed();
   if (auto known = entry->states.find(path); known != entry->states.end())
@@ -238,7 +242,7 @@ Tensor Entry::input(const std::string &name, const Dims &dims, Element type,
   Maker maker("input", entry, where);
   Shape shape;
   if (!dsl::isNameGiven(maker, name) || !dsl::isFree(maker, name) ||
-      !maker.resolve(dims, name, shape))
+      !maker.resolve(dims, "'" + name + "'", shape))
     return Tensor::failed();
   Node *node = dsl::addLeaf(maker, Kind::Input, type, shape, name);
   entry->inputs.push_back(node);

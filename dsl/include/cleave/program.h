@@ -71,14 +71,18 @@ private:
 
 struct CompileOptions {
   /// Sizes that replace those of the plan's mesh: {{"tp", 2}}.
-  std::vector<Mesh::Axis> mesh;
+  std::vector<Mesh::Axis> mesh = {};
   /// As on the command line: "cpu", "cpu:avx2".
   std::string target = "cpu:native";
   /// Where the shared library of the program stays; empty: nowhere.
-  std::string library;
+  std::string library = "";
   /// Of each wait of a rank.
   double timeoutSeconds = 60;
 };
+
+/// All mistakes of the model, and of the plan for it, as they are shown; empty
+/// if there are none.
+std::string errors(const Model &model, const Plan &plan);
 
 /// Compiles, and starts the ranks.
 Expected<Program> compile(const Model &model, const Plan &plan,
