@@ -158,6 +158,10 @@ void Functions::fuse(const Node *node) {
   auto inner = [&](const Node *operand) -> const Fused * {
     return inlined.count(operand) ? &bodies.at(operand) : nullptr;
   };
+  // In the order of the node's own operands, however the body reads them.
+  for (const Node *operand : plain.at(node))
+    if (!inlined.count(operand))
+      inliner.operand(operand);
   int last = inliner.append(node->body, plain.at(node), inner);
   // The result is the last step.
   if (last != static_cast<int>(result.body.steps.size()) - 1) {
