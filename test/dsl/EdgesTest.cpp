@@ -126,6 +126,36 @@ TEST(DslEdges, MixedFloats) {
   test.run(cut());
 }
 
+TEST(DslEdges, PartsOfNarrowWeights) {
+  Case test;
+  const Dim V("v", 7);
+  Tensor at = test.input("at", A, i32, 0, 6), x = test.input("x", {A, C});
+  test.weight("rows.weight", {V, C}, bf16);
+  test.weight("line.weight", {C, D}, bf16);
+  test.weight("line.bias", D, bf16);
+  test.weight("norm.weight", C, f16);
+  const Numbers &v = test["x"], &n = test["at"], &rows = test["rows.weight"],
+                &w = test["line.weight"], &b = test["line.bias"],
+                &g = test["norm.weight"];
+  Entry &e = test.entry;
+  Tensor row = embedding(e["rows"], at, V, C, bf16);
+  EXPECT_EQ(row.type(), bf16);
+  test.expect("row", row, [&](auto &i) { return rows.at(n.at(i[0]), i[1]); });
+  test.expect("line", linear(e["line"], x, C, D, bf16), [&](auto &i) {
+    double total = b.at(i[1]);
+    for (int64_t c = 0; c < 6; ++c)
+      total += v.at(i[0], c) * w.at(c, i[1]);
+    return total;
+  });
+  test.expect("norm", rms_norm(e["norm"], x, C, 0.5, f16), [&](auto &i) {
+    double square = 0;
+    for (int64_t c = 0; c < 6; ++c)
+      square += v.at(i[0], c) * v.at(i[0], c) / 6;
+    return v(i) / std::sqrt(square + 0.5) * g.at(i[1]);
+  });
+  test.run(cut());
+}
+
 TEST(DslEdges, NotANumber) {
   Case test;
   Tensor x = test.input("x", {A, C}, f32, 0, 8);
