@@ -24,6 +24,8 @@ struct Runtime {
   decltype(&cleave_world_create) create = nullptr;
   decltype(&cleave_world_load_files) loadFiles = nullptr;
   decltype(&cleave_world_load_arrays) loadArrays = nullptr;
+  decltype(&cleave_world_set_state) setState = nullptr;
+  decltype(&cleave_world_get_state) getState = nullptr;
   decltype(&cleave_world_call) call = nullptr;
   decltype(&cleave_world_destroy) destroy = nullptr;
 };
@@ -40,6 +42,8 @@ bool bindAll(void *library, Runtime &runtime) {
          bind(library, "cleave_world_create", runtime.create) &&
          bind(library, "cleave_world_load_files", runtime.loadFiles) &&
          bind(library, "cleave_world_load_arrays", runtime.loadArrays) &&
+         bind(library, "cleave_world_set_state", runtime.setState) &&
+         bind(library, "cleave_world_get_state", runtime.getState) &&
          bind(library, "cleave_world_call", runtime.call) &&
          bind(library, "cleave_world_destroy", runtime.destroy);
 }
@@ -151,6 +155,20 @@ std::string Program::run(const std::string &entry,
   return impl->said(impl->runtime.call(impl->world, entry.c_str(), in.data(),
                                        in.size(), out.data(), out.size(),
                                        &impl->error));
+}
+
+std::string Program::setState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.setState(impl->world, array.data(), &impl->error));
+}
+
+std::string Program::getState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.getState(impl->world, array.data(), &impl->error));
 }
 
 int64_t Program::ranks() const {

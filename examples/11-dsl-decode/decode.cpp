@@ -108,10 +108,12 @@ std::string generate(const Plan &plan) {
 }
 // [/run]
 
-int main() {
+int main(int argc, char **argv) {
   Plan alone(Mesh("one", {{"tp", 1}}));
   Plan cut(Mesh("three", {{"tp", 3}}));
   cut.shard(K, "tp").shard(V, "tp");
+  if (argc > 1)
+    return driver(argc, argv, model(), cut);
   std::string first = generate(alone), second = generate(cut);
   std::printf("1 rank:  %s\n3 ranks: %s\n", first.c_str(), second.c_str());
   return first == second ? 0 : 3;
