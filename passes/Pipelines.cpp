@@ -3,7 +3,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
 #include "passes/comm/Passes.h"
 #include "passes/dispatch/Passes.h"
@@ -43,8 +42,9 @@ void buildPropagatePipeline(OpPassManager &pm) {
 
 void buildPartitionPipeline(OpPassManager &pm) {
   pm.addPass(createPartitionTensors());
-  // Equal gathers and slices become one; what nobody reads goes.
-  pm.addPass(createCSEPass());
+  // Equal gathers and slices become one, reshapes and slices that the steps of
+  // reshards left side by side fold, what nobody reads goes.
+  pm.addPass(createTidyProgram());
   pm.addPass(createVerifyLocal());
 }
 
@@ -53,9 +53,6 @@ void buildPartitionPipeline(OpPassManager &pm) {
 //===----------------------------------------------------------------------===//
 
 void buildCommPipeline(OpPassManager &pm) {
-  // Folds reshapes and slices that the steps of reshards left side by side.
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
   // Before folding: a collective with two users folds with neither.
   pm.addPass(createShareCollectives());
   // Reductions of which a rank keeps a part, gathers that are cut again.
@@ -63,14 +60,13 @@ void buildCommPipeline(OpPassManager &pm) {
   // Before hoisting: a loop that reduces in each trip reduces once after it.
   pm.addPass(createDelayReductions());
   // Collectives are pure, so what doesn't change leaves loops as well.
-  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createHoistInvariants());
   // A delayed reduction may now be cut, and a hoisted one be there already.
   pm.addPass(createShareCollectives());
   pm.addPass(createSimplifyComm());
   // Last of the changes: nothing folds with a part of a joined buffer.
   pm.addPass(createCombineCollectives());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  pm.addPass(createTidyProgram());
   pm.addPass(createVerifyComm());
 }
 

@@ -46,15 +46,11 @@ PASSES = {
     "ShareCollectives": "comm",
     "SimplifyComm": "comm",
     "DelayReductions": "comm",
-    "LoopInvariantCodeMotion": "comm",
-    "LoopInvariantCodeMotionPass": "comm",
+    "HoistInvariants": "comm",
     "CombineCollectives": "comm",
-    "Canonicalizer": "comm",
-    "CanonicalizerPass": "comm",
     "VerifyComm": "comm",
-    # CSE stands in partition and comm; the report lists it once.
-    "CSE": "comm",
-    "CSEPass": "comm",
+    # Stands at the end of partition too; the report lists it once.
+    "TidyProgram": "comm",
 }
 # What is no pass: read, written, or the sum of all.
 OUTSIDE = {"root", "Parser", "Output", "Total", "Rest", "DominanceInfo"}

@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -41,7 +42,7 @@ public:
   /// Where scalars of the model live in the program of one rank.
   const mlir::IRMapping &scalars;
   /// Why a communication that `partition` builds itself is there.
-  comm::CauseAttr cause;
+  llvm::function_ref<comm::CauseAttr()> cause;
 
   /// Number of shards of a factor.
   int64_t numShards(unsigned factor) const {

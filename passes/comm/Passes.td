@@ -51,6 +51,14 @@ def CombineCollectives : Pass<"cleave-combine-collectives", "mlir::ModuleOp"> {
                            "mlir::tensor::TensorDialect"];
 }
 
+def HoistInvariants : Pass<"cleave-hoist-invariants", "mlir::ModuleOp"> {
+  let summary = "Move what does not change out of loops";
+  let description = [{
+    Collectives are pure, so one whose operands no trip changes runs once,
+    before the loop.
+  }];
+}
+
 def VerifyComm : Pass<"cleave-verify-comm", "mlir::ModuleOp"> {
   let summary = "Check that all ranks run the same collectives";
   let description = [{

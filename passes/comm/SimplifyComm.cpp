@@ -425,7 +425,11 @@ void SimplifyComm::runOnOperation() {
   GreedyRewriteConfig config;
   // Only what this pass is about: constants stay where they are.
   config.enableFolding(false).enableConstantCSE(false);
-  if (failed(
-          applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  bool changed = false;
+  if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config,
+                                   &changed)))
     return signalPassFailure();
+  if (!changed)
+    markAllAnalysesPreserved();
 }

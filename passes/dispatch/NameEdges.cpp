@@ -38,25 +38,42 @@ static StringAttr nameOf(Value value, const Twine &fallback,
   return StringAttr::get(context, fallback);
 }
 
+/// Adds the name to the attributes that one argument or result has.
+static DictionaryAttr withName(DictionaryAttr attrs, Value value,
+                               const Twine &fallback,
+                               llvm::StringSet<> &taken) {
+  MLIRContext *context = value.getContext();
+  if (attrs && attrs.get(dispatch::kNameAttr))
+    return attrs;
+  NamedAttrList named(attrs);
+  named.set(dispatch::kNameAttr, nameOf(value, fallback, taken));
+  return named.getDictionary(context);
+}
+
 static void nameEntry(func::FuncOp func) {
   llvm::StringSet<> inputs, outputs;
+  // All at once: to set one is to write the list of all anew.
+  SmallVector<DictionaryAttr> attrs;
   for (BlockArgument argument : func.getArguments()) {
     unsigned i = argument.getArgNumber();
-    if (!func.getArgAttr(i, dispatch::kNameAttr))
-      func.setArgAttr(i, dispatch::kNameAttr,
-                      nameOf(argument, "arg" + Twine(i), inputs));
+    attrs.push_back(
+        withName(func.getArgAttrDict(i), argument, "arg" + Twine(i), inputs));
   }
+  func.setAllArgAttrs(attrs);
+  attrs.clear();
   for (OpOperand &use :
        func.getBody().front().getTerminator()->getOpOperands()) {
     unsigned i = use.getOperandNumber();
-    if (!func.getResultAttr(i, dispatch::kNameAttr))
-      func.setResultAttr(i, dispatch::kNameAttr,
-                         nameOf(use.get(), "res" + Twine(i), outputs));
+    attrs.push_back(withName(func.getResultAttrDict(i), use.get(),
+                             "res" + Twine(i), outputs));
   }
+  func.setAllResultAttrs(attrs);
 }
 
 void NameEdges::runOnOperation() {
   for (auto func : getOperation().getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())
       nameEntry(func);
+  // Analyses and verifiers of ops don't look at names.
+  markAllAnalysesPreserved();
 }

@@ -47,6 +47,13 @@ def ShareKernels : Pass<"cleave-share-kernels", "mlir::ModuleOp"> {
   let dependentDialects = ["cleave::dispatch::DispatchDialect"];
 }
 
+def TidyProgram : Pass<"cleave-tidy-program", "mlir::ModuleOp"> {
+  let summary = "Fold, share and drop ops";
+  let description = [{
+    Makes equal ops one, folds and canonicalizes, and drops what nobody reads.
+  }];
+}
+
 def VerifyDispatched : Pass<"cleave-verify-dispatched", "mlir::ModuleOp"> {
   let summary = "Check that functions hold only calls, views and scalars";
   let description = [{

@@ -77,7 +77,7 @@ void cleave::buildDispatchPipeline(OpPassManager &pm) {
   // Before values change their producers.
   pm.addPass(createNameEdges());
   // Folds what the partition left: zero-trip slices, unused coordinates.
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTidyProgram());
   pm.addPass(createPrepareKernels());
   // Fills and coordinates made above often exist already.
   pm.addPass(createCSEPass());

@@ -177,10 +177,13 @@ bool isElementwiseOnTensors(Operation *op) {
 
 void NormalizeModel::runOnOperation() {
   // Nothing calls a function without a body: CheckModel has seen to it.
+  bool changed = false;
   for (auto function :
        llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-    if (function.isExternal())
+    if (function.isExternal()) {
       function.erase();
+      changed = true;
+    }
   IRRewriter rewriter(&getContext());
   SmallVector<Operation *> worklist;
   getOperation().walk([&](Operation *op) {
@@ -209,4 +212,6 @@ void NormalizeModel::runOnOperation() {
       replaceKeepingSharding(rewriter, op, *parts);
     }
   }
+  if (!changed && worklist.empty())
+    markAllAnalysesPreserved();
 }

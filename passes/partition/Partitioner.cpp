@@ -17,6 +17,32 @@ Partitioner::Partitioner(ModuleOp module, const Mesh &mesh,
       builder(module.getContext()), emitter(builder, this->mesh),
       chooser(this->mesh) {}
 
+static DictionaryAttr without(DictionaryAttr attrs, StringRef name) {
+  NamedAttrList list(attrs);
+  return list.erase(name) ? list.getDictionary(attrs.getContext()) : attrs;
+}
+
+static void dropShardings(func::FuncOp function) {
+  SmallVector<DictionaryAttr> attrs;
+  for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
+    attrs.push_back(without(function.getArgAttrDict(i), kShardingAttr));
+  function.setAllArgAttrs(attrs);
+  attrs.clear();
+  for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
+    attrs.push_back(without(function.getResultAttrDict(i), kShardingAttr));
+  function.setAllResultAttrs(attrs);
+}
+
+static void keepGlobalTypes(func::FuncOp function, ArrayRef<Type> globals) {
+  SmallVector<DictionaryAttr> attrs;
+  for (auto [i, type] : llvm::enumerate(globals)) {
+    NamedAttrList list(function.getResultAttrDict(i));
+    list.set(kGlobalTypeAttr, TypeAttr::get(type));
+    attrs.push_back(list.getDictionary(function.getContext()));
+  }
+  function.setAllResultAttrs(attrs);
+}
+
 LogicalResult Partitioner::run() {
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && failed(partitionFunction(function)))
@@ -32,16 +58,10 @@ LogicalResult Partitioner::run() {
         function.getBody().front().getArgumentTypes(), ret->getOperandTypes()));
     if (mesh.name.empty())
       continue;
-    if (function.isPrivate()) {
-      for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
-        function.removeArgAttr(i, kShardingAttr);
-      for (unsigned i = 0, e = function.getNumResults(); i < e; ++i)
-        function.removeResultAttr(
-            i, StringAttr::get(module.getContext(), kShardingAttr));
-      continue;
-    }
-    for (auto [i, type] : llvm::enumerate(globals))
-      function.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
+    if (function.isPrivate())
+      dropShardings(function);
+    else
+      keepGlobalTypes(function, globals);
   }
   return success();
 }
@@ -119,9 +139,10 @@ std::string Partitioner::nameOf(Value value) {
 }
 
 comm::CauseAttr Partitioner::causeOf(Value value, const Need &need) {
+  Reason reason = need.reason();
   return comm::CauseAttr::get(module.getContext(),
                               need.op->getName().getStringRef(), nameOf(value),
-                              need.why, need.remedy);
+                              reason.why, reason.remedy);
 }
 
 /// Where a moved block can be found again: in the block that defines it, before
@@ -152,7 +173,8 @@ FailureOr<Value> Partitioner::remake(Value value, const Sharding &target) {
       continue;
     }
     FailureOr<Value> block =
-        get(operand, impliedSharding(rule, i, choice.axes, mesh), {op, "", ""});
+        get(operand, impliedSharding(rule, i, choice.axes, mesh),
+            {op, [] { return Reason(); }});
     if (failed(block))
       return failure();
     operands.push_back(*block);
@@ -256,10 +278,13 @@ FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
                                                    ArrayRef<Value> operands) {
   LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
                      scalars);
-  local.cause = comm::CauseAttr::get(
-      module.getContext(), op->getName().getStringRef(),
-      op->getNumResults() ? nameOf(op->getResult(0)) : "",
-      "a dim that it slices, pads or joins is cut", "leave that dim whole");
+  auto cause = [&] {
+    return comm::CauseAttr::get(
+        module.getContext(), op->getName().getStringRef(),
+        op->getNumResults() ? nameOf(op->getResult(0)) : "",
+        "a dim that it slices, pads or joins is cut", "leave that dim whole");
+  };
+  local.cause = cause;
   if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
     return interface.partition(local);
   return partitionByCloning(op, local);
@@ -336,12 +361,13 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     }
     FailureOr<Value> block =
         get(value, needed,
-            {op,
-             (op->getName().getStringRef() + " computes with it as " +
-              toString(mesh, needed))
-                 .str(),
-             ("annotate it with " + toString(mesh, needed) +
-              ", or the op's other tensors like it")});
+            {op, [&] {
+               return Reason{(op->getName().getStringRef() +
+                              " computes with it as " + toString(mesh, needed))
+                                 .str(),
+                             "annotate it with " + toString(mesh, needed) +
+                                 ", or the op's other tensors like it"};
+             }});
     if (failed(block))
       return failure();
     operands.push_back(*block);
@@ -369,18 +395,19 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     }
     define(result, made, block);
     Sharding wanted = declared(result);
-    std::string why, remedy;
-    if (!made.partial.empty()) {
-      why = "a dim that it reduces is cut over " + toString(mesh, made.partial);
-      remedy = "leave that dim whole over " + toString(mesh, made.partial);
-    } else {
-      why = "it is made as " + toString(mesh, made) + " and declared as " +
-            toString(mesh, wanted);
-      remedy = "declare it as " + toString(mesh, made);
-    }
     if (canRemake(result))
       continue;
-    if (failed(get(result, wanted, {op, why, remedy})))
+    auto reason = [&] {
+      if (!made.partial.empty()) {
+        std::string axes = toString(mesh, made.partial);
+        return Reason{"a dim that it reduces is cut over " + axes,
+                      "leave that dim whole over " + axes};
+      }
+      return Reason{"it is made as " + toString(mesh, made) +
+                        " and declared as " + toString(mesh, wanted),
+                    "declare it as " + toString(mesh, made)};
+    };
+    if (failed(get(result, wanted, {op, reason})))
       return failure();
   }
   return success();
@@ -388,18 +415,19 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
 
 LogicalResult Partitioner::partitionLoop(scf::ForOp loop) {
   SmallVector<Value> inits;
-  auto needOf = [&](StringRef what) {
-    return Need{loop, ("the loop carries it as its result lies; " + what).str(),
-                "annotate it like the result of the loop"};
+  auto reasonOf = [](StringRef what) {
+    return Reason{("the loop carries it as its result lies; " + what).str(),
+                  "annotate it like the result of the loop"};
   };
+  auto isInit = [&] { return reasonOf("this is its first value"); };
+  auto isNext = [&] { return reasonOf("this is its next value"); };
   for (auto [init, result] :
        llvm::zip_equal(loop.getInitArgs(), loop.getResults())) {
     if (!isTensor(init)) {
       inits.push_back(scalars.lookup(init));
       continue;
     }
-    FailureOr<Value> block =
-        get(init, declared(result), needOf("this is its first value"));
+    FailureOr<Value> block = get(init, declared(result), {loop, isInit});
     if (failed(block))
       return failure();
     inits.push_back(*block);
@@ -435,8 +463,7 @@ LogicalResult Partitioner::partitionLoop(scf::ForOp loop) {
         yielded.push_back(scalars.lookup(value));
         continue;
       }
-      FailureOr<Value> block =
-          get(value, declared(result), needOf("this is its next value"));
+      FailureOr<Value> block = get(value, declared(result), {loop, isNext});
       if (failed(block))
         return failure();
       yielded.push_back(*block);
@@ -465,10 +492,11 @@ LogicalResult Partitioner::partitionCall(func::CallOp call) {
     needed.partial.clear();
     FailureOr<Value> block =
         get(operand, needed,
-            {call,
-             "'" + callee.getName().str() + "' takes it as " +
-                 toString(mesh, needed),
-             "annotate it with " + toString(mesh, needed)});
+            {call, [&] {
+               return Reason{"'" + callee.getName().str() + "' takes it as " +
+                                 toString(mesh, needed),
+                             "annotate it with " + toString(mesh, needed)};
+             }});
     if (failed(block))
       return failure();
     operands.push_back(*block);
@@ -509,11 +537,16 @@ LogicalResult Partitioner::partitionBlock(Block &block) {
 LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
   versions.clear();
   scalars.clear();
-  names = std::make_unique<AsmState>(function);
+  // Names are all that is asked for; the function needs no proof that it holds.
+  names =
+      std::make_unique<AsmState>(function, OpPrintingFlags().assumeVerified());
   Block *old = &function.getBody().front();
   Block *fresh = new Block;
   function.getBody().push_back(fresh);
+  bool isEntry = function.isPublic() && !mesh.name.empty();
+  SmallVector<DictionaryAttr> attrs;
   for (BlockArgument arg : old->getArguments()) {
+    attrs.push_back(function.getArgAttrDict(arg.getArgNumber()));
     if (!isTensor(arg)) {
       scalars.map(arg, fresh->addArgument(arg.getType(), arg.getLoc()));
       continue;
@@ -523,13 +556,17 @@ LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
     define(
         arg, sharding,
         fresh->addArgument(blockType(arg.getType(), sharding), arg.getLoc()));
-    if (function.isPublic() && !mesh.name.empty()) {
-      function.setArgAttr(arg.getArgNumber(), kGlobalTypeAttr,
-                          TypeAttr::get(arg.getType()));
-      function.setArgAttr(arg.getArgNumber(), kShardingAttr,
-                          toShardingAttr(module.getContext(), mesh, sharding));
+    if (isEntry) {
+      NamedAttrList list(attrs.back());
+      list.set(kGlobalTypeAttr, TypeAttr::get(arg.getType()));
+      list.set(kShardingAttr,
+               toShardingAttr(module.getContext(), mesh, sharding));
+      attrs.back() = list.getDictionary(module.getContext());
     }
   }
+  // All at once: to set one is to write the list of all anew.
+  if (isEntry)
+    function.setAllArgAttrs(attrs);
   builder.setInsertionPointToEnd(fresh);
   if (failed(partitionBlock(*old)))
     return failure();
@@ -543,8 +580,11 @@ LogicalResult Partitioner::partitionFunction(func::FuncOp function) {
     Sharding needed = declaredResult(function, i);
     FailureOr<Value> block =
         get(value, needed,
-            {ret, "it is returned as " + toString(mesh, needed),
-             "declare result " + std::to_string(i) + " as it is computed"});
+            {ret, [&, i = i] {
+               return Reason{"it is returned as " + toString(mesh, needed),
+                             "declare result " + std::to_string(i) +
+                                 " as it is computed"};
+             }});
     if (failed(block))
       return failure();
     returned.push_back(*block);

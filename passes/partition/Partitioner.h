@@ -49,11 +49,16 @@ private:
     Sharding sharding;
     mlir::Value block;
   };
-  /// Who needs a value otherwise than it lies.
-  struct Need {
-    mlir::Operation *op;
+  /// Why a value has to move, and what would spare it.
+  struct Reason {
     std::string why;
     std::string remedy;
+  };
+  /// Who needs a value otherwise than it lies. The reason is asked for only
+  /// where something moves.
+  struct Need {
+    mlir::Operation *op;
+    llvm::function_ref<Reason()> reason;
   };
 
   mlir::LogicalResult partitionFunction(mlir::func::FuncOp function);

@@ -432,17 +432,30 @@ void ProgramGraph::annotate() const {
   auto attrOf = [&](unsigned id) {
     return toShardingAttr(context, mesh, shardings[id]);
   };
-  for (auto [id, value] : llvm::enumerate(values)) {
-    if (!value.value) {
-      func::FuncOp function = value.function;
-      function.setResultAttr(value.result, kShardingAttr, attrOf(id));
+  auto withSharding = [&](DictionaryAttr attrs, unsigned id) {
+    NamedAttrList list(attrs);
+    list.set(kShardingAttr, attrOf(id));
+    return list.getDictionary(context);
+  };
+  for (auto function : root.getOps<func::FuncOp>()) {
+    if (function.isExternal())
       continue;
+    // All at once: to set one is to write the list of all anew.
+    SmallVector<DictionaryAttr> attrs;
+    for (BlockArgument arg : function.getArguments()) {
+      DictionaryAttr own = function.getArgAttrDict(arg.getArgNumber());
+      auto it = ids.find(arg);
+      attrs.push_back(it == ids.end() ? own : withSharding(own, it->second));
     }
-    auto arg = dyn_cast<BlockArgument>(value.value);
-    if (!arg)
-      continue;
-    if (auto function = dyn_cast<func::FuncOp>(arg.getOwner()->getParentOp()))
-      function.setArgAttr(arg.getArgNumber(), kShardingAttr, attrOf(id));
+    function.setAllArgAttrs(attrs);
+    attrs.clear();
+    for (auto [i, id] : llvm::enumerate(returns.at(function))) {
+      DictionaryAttr own = function.getResultAttrDict(i);
+      attrs.push_back(isa<RankedTensorType>(function.getResultTypes()[i])
+                          ? withSharding(own, id)
+                          : own);
+    }
+    function.setAllResultAttrs(attrs);
   }
   root.walk([&](Operation *op) {
     SmallVector<Attribute> attrs;

@@ -51,6 +51,8 @@ void PropagateShardings::runOnOperation() {
     return signalPassFailure();
   if (!graph->mesh.name.empty())
     graph->annotate();
+  // Only discardable attributes are new, and the gate reads each of them.
+  markAllAnalysesPreserved();
 }
 
 void VerifyPlaced::runOnOperation() {

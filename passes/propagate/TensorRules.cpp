@@ -63,7 +63,7 @@ Value realign(LocalBuilder &local, Value input, Value init, unsigned dim,
       local.builder, local.loc, tensorType(init), input, init,
       static_cast<uint64_t>(dim), inSize, outSize, offset, stride,
       toAxesAttr(context, local.mesh, source), local.meshName.getValue(),
-      toAxesAttr(context, local.mesh, axes), local.cause);
+      toAxesAttr(context, local.mesh, axes), local.cause());
 }
 
 /// Drops dims of size 1.
@@ -597,7 +597,7 @@ struct ConstantRule
           b, local.loc, withDim(whole, i, local.blockSize(dim[0])), value,
           static_cast<uint64_t>(i), local.meshName.getValue(),
           toAxesAttr(op->getContext(), local.mesh, local.factorAxes[dim[0]]),
-          local.cause);
+          local.cause());
     }
     return SmallVector<Value>{value};
   }
