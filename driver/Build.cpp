@@ -30,7 +30,7 @@ llvm::Expected<std::vector<kernels::IsaLevel>> targetIsas(StringRef target) {
   std::optional<std::vector<kernels::IsaLevel>> isas = parseIsas(list);
   if (!isas)
     return fail("unknown instruction set in '" + target +
-                "'; known are avx2, avx512, amx, all and native");
+                "'; known are avx2, avx512, avx512bf16, amx, all and native");
   return *isas;
 }
 

@@ -22,8 +22,9 @@ MODEL is a .mlir file, or - for standard input.
 PHASE is model, propagate, partition, comm, dispatch, memory or lower.
 
   --mesh NAME=SIZE,...   sizes of the axes of the model's mesh
-  --target=cpu[:ISA,...] ISA is avx2, avx512, amx, all or native; default: avx2
-                         and avx512, chosen when the program starts
+  --target=cpu[:ISA,...] ISA is avx2, avx512, avx512bf16, amx, all or native;
+                         default: avx2 and avx512, with products of bf16 all;
+                         the best that the CPU has is taken at the start
   --machine=NAME|FILE    what the plan is for; default cpu-local
   --json                 one JSON object on standard output
   --timeout SECONDS      deadline of each wait in check; default 60

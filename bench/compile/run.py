@@ -53,7 +53,17 @@ PASSES = {
     "TidyProgram": "comm",
 }
 # What is no pass: read, written, or the sum of all.
-OUTSIDE = {"root", "Parser", "Output", "Total", "Rest", "DominanceInfo"}
+# An analysis counts within its pass.
+OUTSIDE = {
+    "root",
+    "Parser",
+    "Output",
+    "Total",
+    "Rest",
+    "DominanceInfo",
+    "(anonymous namespace)::IsTidy",
+    "IsTidy",
+}
 LINE = re.compile(r"^\s*(\d+\.\d+) \(\s*[\d.]+%\)\s+(?:\(A\) )?(.+?)\s*$")
 
 

@@ -39,11 +39,16 @@ public:
   llvm::ArrayRef<AxisList> factorAxes;
   /// Per value of `shardedOperands(op)`, its block (or the scalar on one rank).
   llvm::ArrayRef<mlir::Value> operands;
+  /// Per operand, the axes along which it is summands; empty: none is.
+  llvm::ArrayRef<AxisList> partial;
   /// Where scalars of the model live in the program of one rank.
   const mlir::IRMapping &scalars;
   /// Why a communication that `partition` builds itself is there.
   llvm::function_ref<comm::CauseAttr()> cause;
 
+  AxisList partialAxes(unsigned operand) const {
+    return partial.empty() ? AxisList() : partial[operand];
+  }
   /// Number of shards of a factor.
   int64_t numShards(unsigned factor) const {
     return axesSize(factorAxes[factor]);

@@ -143,6 +143,13 @@ void alignAxes(AxisList &a, AxisList &b) {
   }
 }
 
+AxisList withoutAxes(AxisList axes, AxisList removed) {
+  alignAxes(axes, removed);
+  llvm::erase_if(axes,
+                 [&](AxisRef ref) { return llvm::is_contained(removed, ref); });
+  return mergeAxes(axes);
+}
+
 //===----------------------------------------------------------------------===//
 // Sharding
 //===----------------------------------------------------------------------===//

@@ -100,6 +100,9 @@ AxisList normalizeAxisSet(llvm::ArrayRef<AxisRef> axes);
 /// or disjoint: [a] and [a:(2)2], a=4, give [a:(1)2, a:(2)2] and [a:(2)2].
 /// Refs that can't be aligned (a:(1)2 against a:(1)3 of 6) stay as they are.
 void alignAxes(AxisList &a, AxisList &b);
+/// What of `axes` is not in `removed`, in its order; parts of an axis may stay.
+/// Sub-axes that cannot be aligned stay as well.
+AxisList withoutAxes(AxisList axes, AxisList removed);
 
 /// How one dim is cut: axes from major to minor.
 struct DimSharding {

@@ -45,6 +45,10 @@ struct ShardingRule {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<TensorFactors, 3> operands;
   llvm::SmallVector<TensorFactors, 1> results;
+  /// Operands that are combined once with what is reduced, like the initial
+  /// value of a product: where a reduction factor is cut, each may itself be
+  /// summands over its axes.
+  llvm::SmallVector<unsigned, 1> accumulators;
   /// Every tensor has the same factors in each dim (possibly permuted).
   bool elementwise = false;
 

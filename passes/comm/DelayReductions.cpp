@@ -72,13 +72,13 @@ Reductions reductionsInto(linalg::LinalgOp op) {
 /// All that `op` reads besides the summands is the same on the ranks that are
 /// reduced: otherwise each would compute something else from the sum.
 bool readsEqual(linalg::LinalgOp op, ArrayRef<OpOperand *> operands,
-                AxesAttr axes, const Variation &variation) {
+                AxesAttr axes, LazyVariation &variation) {
   bool equal = true;
   op->walk([&](Operation *inner) {
     for (OpOperand &operand : inner->getOpOperands())
       if (!llvm::is_contained(operands, &operand) &&
           !op->isAncestor(operand.get().getParentBlock()->getParentOp()))
-        equal &= variation.isEqualAlong(operand.get(), axes);
+        equal &= variation->isEqualAlong(operand.get(), axes);
   });
   return equal;
 }
@@ -105,16 +105,16 @@ void skipReductions(const Reductions &reductions) {
 
 /// Inserts the reduction of `value` and has all readers use it.
 void reduceAt(OpBuilder &builder, Value value, AllReduceOp like,
-              CauseAttr cause, Variation &variation) {
+              CauseAttr cause, LazyVariation &variation) {
   auto reduced = AllReduceOp::create(
       builder, like.getLoc(), value.getType(), like.getKindAttr(), value,
       like.getMeshAttr(), like.getAxesAttr(), cause);
-  variation.copy(value, reduced);
+  variation->copy(value, reduced);
   value.replaceAllUsesExcept(reduced, reduced);
 }
 
 /// f(all_reduce(a), all_reduce(b)) becomes all_reduce(f(a, b)).
-bool delayPast(linalg::LinalgOp op, Variation &variation) {
+bool delayPast(linalg::LinalgOp op, LazyVariation &variation) {
   if (op->getNumResults() != 1)
     return false;
   Reductions reductions = reductionsInto(op);
@@ -144,7 +144,7 @@ bool paysAfter(scf::ForOp loop, const Reductions &reductions, Value carried) {
 
 /// The carried value becomes a summand: the first member starts with the whole
 /// initial value, so that no trip at all gives just that.
-bool delayPastLoop(scf::ForOp loop, unsigned index, Variation &variation) {
+bool delayPastLoop(scf::ForOp loop, unsigned index, LazyVariation &variation) {
   BlockArgument carried = loop.getRegionIterArg(index);
   OpOperand &yielded = loop.getBody()->getTerminator()->getOpOperand(index);
   auto op = yielded.get().getDefiningOp<linalg::LinalgOp>();
@@ -159,7 +159,7 @@ bool delayPastLoop(scf::ForOp loop, unsigned index, Variation &variation) {
   partial.push_back(&*carried.use_begin());
   AllReduceOp like = reductions.first;
   OpOperand &init = loop.getInitArgsMutable()[index];
-  if (!variation.isEqualAlong(init.get(), like.getAxes()) ||
+  if (!variation->isEqualAlong(init.get(), like.getAxes()) ||
       !readsEqual(op, partial, like.getAxes(), variation) ||
       !passesPartial(op, like.getKind(), partial))
     return false;
@@ -178,7 +178,7 @@ bool delayPastLoop(scf::ForOp loop, unsigned index, Variation &variation) {
   return true;
 }
 
-bool delayIn(Block &block, Variation &variation) {
+bool delayIn(Block &block, LazyVariation &variation) {
   bool changed = false;
   // In program order, so that what has passed one op can pass the next. Loops
   // when their bodies are done: what leaves the inner can leave the outer.
@@ -197,7 +197,7 @@ bool delayIn(Block &block, Variation &variation) {
 } // namespace
 
 void DelayReductions::runOnOperation() {
-  Variation variation(getOperation());
+  LazyVariation variation(getOperation());
   bool changed = false;
   for (auto function : getOperation().getOps<FunctionOpInterface>())
     for (Block &block : function.getFunctionBody())

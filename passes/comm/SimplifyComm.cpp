@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -78,6 +79,32 @@ template <typename Op> struct DropLonely : OpRewritePattern<Op> {
         axesSize(axesOf(op, op.getMeshAttr(), op.getAxes())) != 1)
       return failure();
     rewriter.replaceOp(op, op.getInput());
+    return success();
+  }
+};
+
+/// What nobody wrote need not be moved.
+template <typename Op> struct DropUndefined : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
+    if (!op.getInput().template getDefiningOp<tensor::EmptyOp>())
+      return failure();
+    rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, op.getType().getShape(),
+                                                 op.getType().getElementType());
+    return success();
+  }
+};
+
+/// A realign of nothing, or of what nobody wrote, is what it was put into.
+struct DropRealignOfNothing : OpRewritePattern<RealignOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RealignOp op,
+                                PatternRewriter &rewriter) const final {
+    if (op.getInput().getType().getNumElements() != 0 &&
+        op.getType().getNumElements() != 0 &&
+        !op.getInput().getDefiningOp<tensor::EmptyOp>())
+      return failure();
+    rewriter.replaceOp(op, op.getInit());
     return success();
   }
 };
@@ -419,9 +446,14 @@ void SimplifyComm::runOnOperation() {
   patterns.add<CancelExchanges, DropEqualReduction, DropLonely<AllGatherOp>,
                DropLonely<AllReduceOp>, DropLonely<AllToAllOp>,
                DropLonely<ReduceScatterOp>, DropLonely<SliceOp>,
-               JoinScatterAndGather, MergeGathers, MergePermutes, MergeSlices,
-               SliceOfGather, SliceOfReduction, TrimBeforeReduction>(
-      &getContext());
+               DropRealignOfNothing, DropUndefined<AllGatherOp>,
+               DropUndefined<AllReduceOp>, DropUndefined<AllToAllOp>,
+               DropUndefined<PermuteOp>, DropUndefined<ReduceScatterOp>,
+               DropUndefined<SliceOp>, JoinScatterAndGather, MergeGathers,
+               MergePermutes, MergeSlices, SliceOfGather, SliceOfReduction,
+               TrimBeforeReduction>(&getContext());
+  // What nobody wrote is not sliced or reshaped either.
+  tensor::populateFoldTensorEmptyPatterns(patterns);
   GreedyRewriteConfig config;
   // Only what this pass is about: constants stay where they are.
   config.enableFolding(false).enableConstantCSE(false);

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include <optional>
 
 namespace cleave {
 
@@ -38,6 +39,21 @@ private:
   mlir::SymbolTableCollection symbols;
   llvm::DenseMap<mlir::Value, Axes> axesOf;
   bool changed = false;
+};
+
+/// Looks at the module when it is asked for the first time.
+class LazyVariation {
+public:
+  explicit LazyVariation(mlir::ModuleOp module) : module(module) {}
+  Variation *operator->() {
+    if (!made)
+      made.emplace(module);
+    return &*made;
+  }
+
+private:
+  mlir::ModuleOp module;
+  std::optional<Variation> made;
 };
 
 } // namespace cleave

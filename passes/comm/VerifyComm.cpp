@@ -72,11 +72,11 @@ SmallVector<Value> deciders(Operation *op) {
 }
 
 LogicalResult checkAround(Operation *op, Operation *collective,
-                          const Variation &variation) {
+                          LazyVariation &variation) {
   for (Operation *around = op->getParentOp();
        around && !isa<FunctionOpInterface>(around);
        around = around->getParentOp()) {
-    std::string axis = variation.differs(deciders(around));
+    std::string axis = variation->differs(deciders(around));
     if (axis.empty())
       continue;
     InFlightDiagnostic diag =
@@ -96,7 +96,7 @@ LogicalResult checkAround(Operation *op, Operation *collective,
 } // namespace
 
 void VerifyComm::runOnOperation() {
-  Variation variation(getOperation());
+  LazyVariation variation(getOperation());
   SymbolTableCollection symbols;
   Communicating communicating(symbols);
   bool ok = true;

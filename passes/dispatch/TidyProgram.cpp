@@ -1,6 +1,7 @@
 //===- TidyProgram.cpp - Fold, share and drop ops -------------------------===//
 // What --canonicalize and --cse do, in one pass: it knows whether anything
-// changed, and a program that was tidy is neither walked nor verified again.
+// changed. That a program is tidy is an analysis, which a pass that changes the
+// program invalidates; until then there is nothing to walk and to verify again.
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -17,6 +18,11 @@ namespace cleave {
 } // namespace cleave
 
 namespace {
+/// Cached as long as nothing changed since the program became tidy.
+struct IsTidy {
+  explicit IsTidy(Operation *) {}
+};
+
 struct TidyProgram : cleave::impl::TidyProgramBase<TidyProgram> {
   using Base::Base;
   LogicalResult initialize(MLIRContext *context) override;
@@ -59,11 +65,17 @@ bool TidyProgram::fold() {
 }
 
 void TidyProgram::runOnOperation() {
+  if (getCachedAnalysis<IsTidy>())
+    return markAllAnalysesPreserved();
   // Fewer ops to fold when equal ones are one; folding makes ops equal.
-  bool shared = share();
-  bool folded = fold();
-  if (folded)
+  bool changed = share();
+  if (fold()) {
     share();
-  if (!shared && !folded)
+    changed = true;
+  }
+  getAnalysis<IsTidy>();
+  if (changed)
+    markAnalysesPreserved<IsTidy>();
+  else
     markAllAnalysesPreserved();
 }

@@ -59,7 +59,7 @@ static std::string scratchKey(StringRef key) {
   return (key + "-scratch").str();
 }
 
-/// Only those gain from tile registers.
+/// Only those gain from tile registers and dot products.
 static bool hasBf16Product(ModuleOp module) {
   return module
       .walk([](linalg::LinalgOp op) {
@@ -251,7 +251,8 @@ FailureOr<EmitResult> Emitter::run() {
   if (isas.empty()) {
     isas = {kernels::IsaLevel::avx512, kernels::IsaLevel::avx2};
     if (hasBf16Product(dispatched))
-      isas.push_back(kernels::IsaLevel::amx);
+      isas.insert(isas.end(),
+                  {kernels::IsaLevel::avx512bf16, kernels::IsaLevel::amx});
   }
   // The runtime takes the first that the CPU can run.
   llvm::sort(isas, std::greater<>());

@@ -17,8 +17,8 @@ struct EmitOptions {
   enum class Kind { Object, Executable, Library };
   Kind kind = Kind::Executable;
   std::string output;
-  /// Variants to carry. Empty: avx2 and avx512, and amx if a product of bf16
-  /// is in the model.
+  /// Variants to carry. Empty: avx2 and avx512, and avx512bf16 and amx if a
+  /// product of bf16 is in the model.
   std::vector<kernels::IsaLevel> isas;
   /// Empty: no cache.
   std::string cacheDirectory = ObjectCache::defaultDirectory();

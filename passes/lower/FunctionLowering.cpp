@@ -44,14 +44,25 @@ Value FunctionLowering::address(const Datum &datum) {
 }
 
 Type FunctionLowering::machineType(Type scalar) {
-  return scalar.isIndex() ? b.getI64Type() : scalar;
+  if (scalar.isIndex())
+    return b.getI64Type();
+  // Whether a bf16 passes in a vector register depends on the CPU.
+  return scalar.isBF16() ? b.getI16Type() : scalar;
 }
 
 Value FunctionLowering::machine(Value scalar) {
+  Type type = machineType(scalar.getType());
+  if (scalar.getType().isBF16())
+    return arith::BitcastOp::create(b, loc, type, scalar);
   if (!scalar.getType().isIndex())
     return scalar;
-  return UnrealizedConversionCastOp::create(b, loc, b.getI64Type(), scalar)
-      .getResult(0);
+  return UnrealizedConversionCastOp::create(b, loc, type, scalar).getResult(0);
+}
+
+Value FunctionLowering::fromMachine(Value passed, Type scalar) {
+  if (scalar.isBF16())
+    return arith::BitcastOp::create(b, loc, scalar, passed);
+  return scalar.isIndex() ? asIndex(passed) : passed;
 }
 
 Value FunctionLowering::asIndex(Value integer) {
@@ -149,7 +160,9 @@ void FunctionLowering::mapArguments() {
       continue;
     }
     Value passed = entry.getArgument(3 + i);
-    values[argument] = argument.getType().isIndex() ? asIndex(passed) : passed;
+    values[argument] = isTensor(argument.getType())
+                           ? passed
+                           : fromMachine(passed, argument.getType());
   }
 }
 
@@ -168,9 +181,8 @@ Value FunctionLowering::slotFor(Type scalar) {
 
 /// LLVM keeps an i1 in a byte, as buffers do.
 Value FunctionLowering::load(Type scalar, Value pointer) {
-  Value loaded =
-      LLVM::LoadOp::create(b, loc, machineType(scalar), pointer).getResult();
-  return scalar.isIndex() ? asIndex(loaded) : loaded;
+  return fromMachine(LLVM::LoadOp::create(b, loc, machineType(scalar), pointer),
+                     scalar);
 }
 
 void FunctionLowering::lowerReturn(func::ReturnOp ret) {
@@ -339,17 +351,15 @@ LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   // What the header carries is the loop's value both inside and after.
   b.setInsertionPointToStart(body);
   placeResults(loop);
-  auto wrap = [&](Value carried, Type type) {
-    return type.isIndex() ? asIndex(carried) : carried;
-  };
-  values[loop.getInductionVar()] = wrap(header->getArgument(0), integerType);
+  values[loop.getInductionVar()] =
+      fromMachine(header->getArgument(0), integerType);
   unsigned position = 1;
   for (auto [argument, result] :
        llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
     values[argument] =
         isTensor(argument.getType())
             ? lookup(result)
-            : wrap(header->getArgument(position++), argument.getType());
+            : fromMachine(header->getArgument(position++), argument.getType());
   if (failed(lower(*loop.getBody())))
     return failure();
   SmallVector<Value> next = {
@@ -364,7 +374,8 @@ LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
   position = 1;
   for (OpResult result : loop.getResults())
     if (!isTensor(result.getType()))
-      values[result] = wrap(header->getArgument(position++), result.getType());
+      values[result] =
+          fromMachine(header->getArgument(position++), result.getType());
   return success();
 }
 

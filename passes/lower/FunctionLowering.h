@@ -54,9 +54,10 @@ private:
   mlir::Value integer(int64_t value);
   mlir::Value integer32(int32_t value);
   mlir::Value address(const Datum &datum);
-  /// A scalar as calls pass it: an index is an i64.
+  /// A scalar as calls pass it: an index is an i64, a bf16 its bits.
   mlir::Type machineType(mlir::Type scalar);
   mlir::Value machine(mlir::Value scalar);
+  mlir::Value fromMachine(mlir::Value passed, mlir::Type scalar);
   mlir::Value asIndex(mlir::Value integer);
   mlir::Value lookup(mlir::Value value) const { return values.lookup(value); }
   /// Room for a scalar that a callee returns.

@@ -67,6 +67,8 @@ void LowerProgram::runOnOperation() {
       return signalPassFailure();
   for (func::FuncOp func : funcs)
     func.erase();
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    kernels::widenMath(function);
   for (auto mesh : llvm::make_early_inc_range(module.getOps<MeshOp>()))
     mesh.erase();
   if (failed(defineProgram(module, *edge, manifest, *level, data)))
@@ -96,7 +98,8 @@ void cleave::buildLowerPipeline(OpPassManager &pm, kernels::IsaLevel isa) {
   pm.addPass(createLowerProgram({kernels::CpuIsa::get(isa).name().str()}));
   // The scalars between the calls.
   auto &functions = pm.nest<LLVM::LLVMFuncOp>();
-  functions.addPass(arith::createArithExpandOpsPass());
+  functions.addPass(kernels::createNarrowArithmetic());
+  functions.addPass(arith::createArithExpandOpsPass({/*includeBf16=*/true}));
   functions.addPass(createConvertIndexToLLVMPass());
   functions.addPass(createConvertMathToLLVMPass());
   functions.addPass(createArithToLLVMConversionPass());

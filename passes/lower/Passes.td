@@ -16,8 +16,8 @@ def LowerProgram : Pass<"cleave-lower-program", "mlir::ModuleOp"> {
   let dependentDialects = ["mlir::LLVM::LLVMDialect"];
   let options = [
     Option<"isa", "isa", "std::string", /*default=*/"\"avx512\"",
-           "Instruction set of the kernels: avx2, avx512 or amx (default: "
-           "avx512)">
+           "Instruction set of the kernels: avx2, avx512, avx512bf16 or amx "
+           "(default: avx512)">
   ];
 }
 

@@ -260,6 +260,8 @@ static CleaveIsa isaValue(kernels::IsaLevel level) {
     return CLEAVE_ISA_AVX2;
   case kernels::IsaLevel::avx512:
     return CLEAVE_ISA_AVX512;
+  case kernels::IsaLevel::avx512bf16:
+    return CLEAVE_ISA_AVX512_BF16;
   case kernels::IsaLevel::amx:
     return CLEAVE_ISA_AMX;
   }

@@ -352,7 +352,8 @@ void PackWeights::runOnOperation() {
   if (!level) {
     getOperation().emitError()
         << "'" << isa
-        << "' is no instruction set; known are avx2, avx512 and amx";
+        << "' is no instruction set; known are avx2, avx512, avx512bf16 "
+           "and amx";
     return signalPassFailure();
   }
   Packer(getOperation(), *level).run();

@@ -8,8 +8,8 @@ class MemoryPass<string flag> : Pass<flag, "mlir::ModuleOp"> {
   let dependentDialects = ["cleave::dispatch::DispatchDialect"];
   let options = [
     Option<"isa", "isa", "std::string", /*default=*/"\"avx512\"",
-           "Instruction set that kernels are compiled for: avx2, avx512 or "
-           "amx (default: avx512)">
+           "Instruction set that kernels are compiled for: avx2, avx512, "
+           "avx512bf16 or amx (default: avx512)">
   ];
 }
 

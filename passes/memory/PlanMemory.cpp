@@ -126,7 +126,7 @@ void PlanMemory::runOnOperation() {
   if (!level) {
     module.emitError() << "'" << isa
                        << "' is no instruction set; known are "
-                          "avx2, avx512 and amx";
+                          "avx2, avx512, avx512bf16 and amx";
     return signalPassFailure();
   }
   context.isa = *level;

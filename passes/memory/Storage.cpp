@@ -65,8 +65,10 @@ std::optional<int64_t> cleave::viewOffset(Value value) {
 static bool isNoBuffer(Operation *op) {
   if (!isa_and_nonnull<tensor::EmptyOp>(op))
     return false;
-  return llvm::all_of(op->getUsers(), [](Operation *user) {
-    return isa<dispatch::CallOp, comm::RealignOp>(user);
+  return llvm::all_of(op->getUses(), [](OpOperand &use) {
+    auto realign = dyn_cast<comm::RealignOp>(use.getOwner());
+    return realign ? &use == &realign.getInitMutable()
+                   : isa<dispatch::CallOp>(use.getOwner());
   });
 }
 

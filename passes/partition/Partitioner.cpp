@@ -7,10 +7,6 @@ using namespace mlir;
 
 namespace cleave {
 
-static bool isTensor(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
-
 Partitioner::Partitioner(ModuleOp module, const Mesh &mesh,
                          const Machine &machine)
     : module(module), mesh(mesh), resharder(mesh, machine),
@@ -77,163 +73,6 @@ void Partitioner::warnOfMissingRules() {
 }
 
 //===----------------------------------------------------------------------===//
-// Shardings
-//===----------------------------------------------------------------------===//
-
-Sharding Partitioner::declaredArg(func::FuncOp function, unsigned index) const {
-  auto attr = function.getArgAttrOfType<ShardingAttr>(index, kShardingAttr);
-  auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
-  return attr ? toSharding(mesh, attr)
-              : Sharding::whole(type.getRank(), /*open=*/false);
-}
-
-Sharding Partitioner::declaredResult(func::FuncOp function,
-                                     unsigned index) const {
-  auto attr = function.getResultAttrOfType<ShardingAttr>(index, kShardingAttr);
-  auto type = cast<RankedTensorType>(function.getResultTypes()[index]);
-  Sharding result = attr ? toSharding(mesh, attr)
-                         : Sharding::whole(type.getRank(), /*open=*/false);
-  result.partial.clear();
-  return result;
-}
-
-Sharding Partitioner::declared(Value value) const {
-  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
-  ShardingAttr attr;
-  if (auto result = dyn_cast<OpResult>(value)) {
-    attr = resultShardings(result.getOwner())[result.getResultNumber()];
-  } else {
-    auto arg = cast<BlockArgument>(value);
-    Operation *parent = arg.getOwner()->getParentOp();
-    if (auto function = dyn_cast<func::FuncOp>(parent))
-      return declaredArg(function, arg.getArgNumber());
-    auto loop = cast<scf::ForOp>(parent);
-    attr =
-        resultShardings(loop)[arg.getArgNumber() - loop.getNumInductionVars()];
-  }
-  return attr ? toSharding(mesh, attr) : Sharding::whole(rank, /*open=*/false);
-}
-
-RankedTensorType Partitioner::blockType(Type type,
-                                        const Sharding &sharding) const {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(localShape(tensor.getShape(), sharding),
-                               tensor.getElementType());
-}
-
-//===----------------------------------------------------------------------===//
-// Versions of a value
-//===----------------------------------------------------------------------===//
-
-void Partitioner::define(Value value, const Sharding &sharding, Value block) {
-  versions[value].push_back({sharding, block});
-}
-
-std::string Partitioner::nameOf(Value value) {
-  if (std::string name = givenName(value); !name.empty())
-    return name;
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  value.printAsOperand(os, *names);
-  return text;
-}
-
-comm::CauseAttr Partitioner::causeOf(Value value, const Need &need) {
-  Reason reason = need.reason();
-  return comm::CauseAttr::get(module.getContext(),
-                              need.op->getName().getStringRef(), nameOf(value),
-                              reason.why, reason.remedy);
-}
-
-/// Where a moved block can be found again: in the block that defines it, before
-/// what now asks for it.
-void Partitioner::setInsertionPointFor(Value block) {
-  Block *home = block.getParentBlock();
-  Block *here = builder.getInsertionBlock();
-  if (home == here)
-    return;
-  Operation *ancestor = here->getParentOp();
-  while (ancestor->getBlock() != home)
-    ancestor = ancestor->getParentOp();
-  builder.setInsertionPoint(ancestor);
-}
-
-FailureOr<Value> Partitioner::remake(Value value, const Sharding &target) {
-  Operation *op = value.getDefiningOp();
-  ShardingRule rule = ruleOf(op);
-  FactorChoice choice;
-  choice.axes.resize(rule.factors.size());
-  for (auto [dim, sharding] :
-       llvm::zip_equal(rule.results[0].dims, target.dims))
-    choice.axes[dim[0]] = sharding.axes;
-  SmallVector<Value> operands;
-  for (auto [i, operand] : llvm::enumerate(shardedOperands(op))) {
-    if (!isTensor(operand)) {
-      operands.push_back(scalars.lookup(operand));
-      continue;
-    }
-    FailureOr<Value> block =
-        get(operand, impliedSharding(rule, i, choice.axes, mesh),
-            {op, [] { return Reason(); }});
-    if (failed(block))
-      return failure();
-    operands.push_back(*block);
-  }
-  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
-  if (failed(results))
-    return failure();
-  return (*results)[0];
-}
-
-/// A fill of what can itself be made anew.
-static bool canRemake(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && isCheap(op) && op->getNumResults() == 1 &&
-         llvm::all_of(op->getOperands(), [](Value operand) {
-           return !isTensor(operand) || canRemake(operand);
-         });
-}
-
-FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
-                                  const Need &need) {
-  auto &held = versions[value];
-  for (const Version &version : held)
-    if (version.sharding.sameLayout(target))
-      return version.block;
-  auto type = cast<RankedTensorType>(value.getType());
-  if (target.partial.empty() && canRemake(value)) {
-    FailureOr<Value> block = remake(value, target);
-    if (failed(block))
-      return failure();
-    // Only where it dominates what follows in its own block.
-    if (!held.empty() &&
-        held[0].block.getParentBlock() == (*block).getParentBlock())
-      define(value, target, *block);
-    return block;
-  }
-  assert(!held.empty() && "operands are partitioned before their users");
-  const Version *best = nullptr;
-  ReshardPlan bestPlan;
-  for (const Version &version : held) {
-    const ReshardPlan &plan =
-        resharder.plan(type.getShape(), elementBytes(type.getElementType()),
-                       version.sharding, target);
-    if (best && plan.seconds >= bestPlan.seconds)
-      continue;
-    best = &version;
-    bestPlan = plan;
-  }
-  OpBuilder::InsertionGuard guard(builder);
-  Value from = best->block;
-  setInsertionPointFor(from);
-  sentBytes += bestPlan.wireBytes;
-  Value block =
-      emitter.emit(need.op->getLoc(), from, bestPlan, causeOf(value, need));
-  define(value, target, block);
-  return block;
-}
-
-//===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
 
@@ -242,8 +81,8 @@ const FactorChoice &Partitioner::choose(Operation *op,
   // The choice is about the cut alone. Axes along which summands pass from an
   // operand to a result are left alone.
   AxisList incoming, reserved;
-  for (Value value : shardedOperands(op))
-    if (isTensor(value))
+  for (auto [i, value] : llvm::enumerate(shardedOperands(op)))
+    if (isTensor(value) && !llvm::is_contained(rule.accumulators, i))
       llvm::append_range(incoming, declared(value).partial);
   for (Value value : op->getResults())
     if (isTensor(value) && !incoming.empty())
@@ -275,9 +114,11 @@ const FactorChoice &Partitioner::choose(Operation *op,
 FailureOr<SmallVector<Value>> Partitioner::buildOp(Operation *op,
                                                    const ShardingRule &rule,
                                                    const FactorChoice &choice,
-                                                   ArrayRef<Value> operands) {
+                                                   ArrayRef<Value> operands,
+                                                   ArrayRef<AxisList> partial) {
   LocalBuilder local(builder, op->getLoc(), mesh, rule, choice.axes, operands,
                      scalars);
+  local.partial = partial;
   auto cause = [&] {
     return comm::CauseAttr::get(
         module.getContext(), op->getName().getStringRef(),
@@ -298,6 +139,23 @@ void Partitioner::copyScalarOp(Operation *op) {
 static bool touchesTensors(Operation *op) {
   return llvm::any_of(op->getResults(), isTensor) ||
          llvm::any_of(shardedOperands(op), isTensor);
+}
+
+/// An accumulator that lies as `own` may stay summands along the axes along
+/// which the op leaves some itself.
+static void joinSummands(Sharding &needed, const ShardingRule &rule,
+                         const FactorChoice &choice, const Sharding &own) {
+  if (!needed.partial.empty() && needed.kind != own.kind)
+    return;
+  AxisList reduced;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, choice.axes))
+    if (factor.kind == FactorKind::Reduction && factor.reduction == own.kind)
+      llvm::append_range(reduced, axes);
+  llvm::append_range(
+      needed.partial,
+      withoutAxes(own.partial, withoutAxes(own.partial, reduced)));
+  needed.partial = normalizeAxisSet(needed.partial);
+  needed.kind = own.kind;
 }
 
 LogicalResult Partitioner::partitionOp(Operation *op) {
@@ -322,7 +180,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   for (OpResult result : op->getResults()) {
     if (!isTensor(result))
       continue;
-    Sharding wanted = declared(result);
+    const Sharding &wanted = declared(result);
     kind = wanted.kind;
     for (AxisRef axis : wanted.partial)
       if (llvm::none_of(choice.axes, [&](const AxisList &axes) {
@@ -333,7 +191,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   if (!passed.empty()) {
     for (auto [i, value] : llvm::enumerate(values))
       if (isTensor(value)) {
-        Sharding own = declared(value);
+        const Sharding &own = declared(value);
         if (own.kind == kind && llvm::any_of(own.partial, [&](AxisRef axis) {
               return overlaps(passed, axis);
             }))
@@ -348,6 +206,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   }
 
   SmallVector<Value> operands;
+  SmallVector<AxisList> summands(values.size());
   int64_t sentBefore = sentBytes;
   for (auto [i, value] : llvm::enumerate(values)) {
     if (!isTensor(value)) {
@@ -359,6 +218,9 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       needed.partial = passed;
       needed.kind = kind;
     }
+    if (llvm::is_contained(rule.accumulators, i))
+      joinSummands(needed, rule, choice, declared(value));
+    summands[i] = needed.partial;
     FailureOr<Value> block =
         get(value, needed,
             {op, [&] {
@@ -378,7 +240,8 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
     ++it->second.times;
     it->second.bytes += sentBytes - sentBefore;
   }
-  FailureOr<SmallVector<Value>> results = buildOp(op, rule, choice, operands);
+  FailureOr<SmallVector<Value>> results =
+      buildOp(op, rule, choice, operands, summands);
   if (failed(results))
     return failure();
   for (auto [result, block] : llvm::zip_equal(op->getResults(), *results)) {
@@ -394,7 +257,7 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
       made.kind = kind;
     }
     define(result, made, block);
-    Sharding wanted = declared(result);
+    const Sharding &wanted = declared(result);
     if (canRemake(result))
       continue;
     auto reason = [&] {

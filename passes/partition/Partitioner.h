@@ -18,8 +18,13 @@
 #include "passes/partition/Reshard.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 namespace cleave {
+
+inline bool isTensor(mlir::Value value) {
+  return mlir::isa<mlir::RankedTensorType>(value.getType());
+}
 
 /// Emits the steps of a plan on blocks.
 class ReshardEmitter {
@@ -67,7 +72,8 @@ private:
   mlir::LogicalResult partitionOp(mlir::Operation *op);
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
   buildOp(mlir::Operation *op, const ShardingRule &rule,
-          const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands);
+          const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands,
+          llvm::ArrayRef<AxisList> partial = {});
   mlir::LogicalResult partitionMove(ConstraintOp move);
   mlir::LogicalResult partitionLoop(mlir::scf::ForOp loop);
   mlir::LogicalResult partitionCall(mlir::func::CallOp call);
@@ -77,9 +83,12 @@ private:
 
   const FactorChoice &choose(mlir::Operation *op, const ShardingRule &rule);
   /// The sharding that propagation gave a value.
-  Sharding declared(mlir::Value value) const;
-  Sharding declaredArg(mlir::func::FuncOp function, unsigned index) const;
+  const Sharding &declared(mlir::Value value) const;
+  const Sharding &declaredArg(mlir::func::FuncOp function,
+                              unsigned index) const;
   Sharding declaredResult(mlir::func::FuncOp function, unsigned index) const;
+  /// Without an attribute, whole; equal attributes are converted once.
+  const Sharding &shardingOf(ShardingAttr attr, mlir::Type type) const;
   mlir::RankedTensorType blockType(mlir::Type type,
                                    const Sharding &sharding) const;
 
@@ -88,7 +97,9 @@ private:
   /// `value` in sharding `target`, moved if it has to be.
   mlir::FailureOr<mlir::Value> get(mlir::Value value, const Sharding &target,
                                    const Need &need);
-  /// Makes a fill or constant anew in `target`.
+  /// Whether it is a fill or constant, or a fill of what can be made anew.
+  static bool canRemake(mlir::Value value);
+  /// Makes it anew in `target`.
   mlir::FailureOr<mlir::Value> remake(mlir::Value value,
                                       const Sharding &target);
   void setInsertionPointFor(mlir::Value block);
@@ -113,7 +124,10 @@ private:
   ReshardEmitter emitter;
   FactorChooser chooser;
   std::unique_ptr<mlir::AsmState> names;
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 2>> versions;
+  /// No version inline: the table would be mostly empty room for them.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Version, 0>> versions;
+  /// By attribute and rank.
+  mutable std::map<std::pair<const void *, int64_t>, Sharding> shardings;
   mlir::IRMapping scalars;
 };
 

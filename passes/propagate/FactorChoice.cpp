@@ -7,6 +7,7 @@
 #include "passes/propagate/AxisLists.h"
 #include "passes/propagate/Factors.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include <limits>
 
@@ -306,8 +307,15 @@ namespace {
 /// All that a choice depends on, as one list of numbers.
 class Key {
 public:
+  /// Nearly all numbers are small: one byte says so, or that eight follow.
   void add(int64_t number) {
-    text.append(reinterpret_cast<const char *>(&number), sizeof(number));
+    if (number >= 0 && number < kLong) {
+      text.push_back(static_cast<char>(number));
+      return;
+    }
+    text.push_back(static_cast<char>(kLong));
+    const char *bytes = reinterpret_cast<const char *>(&number);
+    text.append(bytes, bytes + sizeof(number));
   }
   void add(llvm::ArrayRef<AxisRef> axes) {
     add(static_cast<int64_t>(axes.size()));
@@ -322,7 +330,8 @@ public:
   llvm::StringRef str() const { return text; }
 
 private:
-  std::string text;
+  static constexpr int64_t kLong = 255;
+  llvm::SmallString<256> text;
 };
 } // namespace
 

@@ -8,6 +8,7 @@
 //   r -> u        infinite: r is not partial unless u is
 //   v -> sink     infinite, if v is needed whole
 //
+// An operand that an op only adds to summands of its own needs no edge.
 // Operands that must be partial together (both summands of an add) are tied by
 // infinite edges. Where an op admits several sets of partial operands (either
 // side of a product, but not both) one set, its mode, is fixed before the cut,
@@ -23,11 +24,7 @@
 namespace cleave {
 
 AxisList PartialResult::reducedAt(unsigned value) const {
-  AxisList all = produced[value], left = kept[value], result;
-  alignAxes(all, left);
-  llvm::copy_if(all, std::back_inserter(result),
-                [&](AxisRef ref) { return !overlaps(left, ref); });
-  return normalizeAxisSet(result);
+  return normalizeAxisSet(withoutAxes(produced[value], kept[value]));
 }
 
 namespace {
@@ -75,6 +72,7 @@ private:
                         [&](AxisRef ref) { return overlaps(axes, ref); });
   }
   bool creates(unsigned value) const;
+  bool joins(unsigned op, unsigned position) const;
   void findPotential();
   void findModes(unsigned op);
   bool allows(unsigned op, llvm::ArrayRef<unsigned> positions) const;
@@ -124,6 +122,20 @@ bool Painter::creates(unsigned value) const {
   if (!v.created.empty() && v.kind == color.kind && has(v.created))
     return true;
   return producer[value] == kNone && declared[value];
+}
+
+/// Whether the operand may be partial as it likes: it is one more summand of
+/// what the op creates.
+bool Painter::joins(unsigned op, unsigned position) const {
+  const PartialOp &o = problem.ops[op];
+  return llvm::is_contained(o.accumulators, position) &&
+         llvm::all_of(o.results, [&](unsigned result) {
+           const PartialValue &r = problem.values[result];
+           return r.kind == color.kind &&
+                  llvm::all_of(color.axes, [&](AxisRef ref) {
+                    return overlaps(r.created, ref);
+                  });
+         });
 }
 
 bool Painter::allows(unsigned op, llvm::ArrayRef<unsigned> positions) const {
@@ -202,7 +214,8 @@ void Painter::findWhole() {
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))
     for (auto [position, v] : llvm::enumerate(op.operands)) {
-      if (!potential[v] || llvm::any_of(modes[i], [&](const Mode &mode) {
+      if (!potential[v] || joins(i, position) ||
+          llvm::any_of(modes[i], [&](const Mode &mode) {
             return llvm::is_contained(mode, position);
           }))
         continue;

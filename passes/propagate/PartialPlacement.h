@@ -40,6 +40,9 @@ struct PartialOp {
   llvm::SmallVector<unsigned, 1> results;
   /// Axes at which the op is computed; a partial axis cannot pass these.
   AxisList usedAxes;
+  /// Positions of operands that are combined once with the summands that the
+  /// op creates: partial or not along the same axes, they cost nothing.
+  llvm::SmallVector<unsigned, 1> accumulators;
 };
 
 /// Whether op `op` lets partial values of `kind` through when exactly the

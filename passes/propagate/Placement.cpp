@@ -35,9 +35,10 @@ const FactorChoice *Placer::choose(const PropagationProblem &problem,
   };
   // What the user declares partial passes, so the op isn't cut along it.
   AxisList reserved;
-  for (unsigned id : op.operands) {
+  for (auto [position, id] : llvm::enumerate(op.operands)) {
     place(id, false);
-    llvm::append_range(reserved, problem.values[id].initial.partial);
+    if (!llvm::is_contained(op.rule.accumulators, position))
+      llvm::append_range(reserved, problem.values[id].initial.partial);
   }
   for (unsigned id : op.results)
     place(id, true);
@@ -73,6 +74,8 @@ Placement Placer::place(const PropagationProblem &problem,
   std::vector<Sharding> shardings = carried(problem, propagated);
   Placement placement;
   PartialProblem partials;
+  partials.values.reserve(problem.values.size());
+  partials.ops.reserve(problem.ops.size());
   cheap = cheapValues(problem);
   for (auto [value, sharding] : llvm::zip_equal(problem.values, shardings))
     partials.values.push_back(partialValue(value, sharding));
@@ -85,6 +88,7 @@ Placement Placer::place(const PropagationProblem &problem,
       continue;
     const FactorChoice *choice = choose(problem, op, shardings);
     placement.choices.back() = choice;
+    entry.accumulators = op.rule.accumulators;
     for (const AxisList &axes : choice->axes)
       llvm::append_range(entry.usedAxes, axes);
     entry.usedAxes = normalizeAxisSet(entry.usedAxes);

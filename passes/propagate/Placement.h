@@ -25,7 +25,7 @@ struct Placement {
 class Placer {
 public:
   Placer(const Mesh &mesh, LetsThrough letsThrough)
-      : mesh(mesh), letsThrough(std::move(letsThrough)), chooser(mesh) {}
+      : letsThrough(std::move(letsThrough)), chooser(mesh) {}
   /// `shardings`: those that propagation found.
   Placement place(const PropagationProblem &problem,
                   const std::vector<Sharding> &propagated);
@@ -35,7 +35,6 @@ private:
                              const PropagationOp &op,
                              const std::vector<Sharding> &shardings);
 
-  const Mesh &mesh;
   LetsThrough letsThrough;
   FactorChooser chooser;
   std::vector<bool> cheap;

@@ -78,17 +78,24 @@ static bool isTensor(Value value) {
 }
 
 ShardingRule tensorsOnly(Operation *op, ShardingRule rule) {
-  SmallVector<TensorFactors, 3> operands;
-  for (auto [value, factors] :
-       llvm::zip_equal(shardedOperands(op), rule.operands))
-    if (isTensor(value))
-      operands.push_back(factors);
-  SmallVector<TensorFactors, 1> results;
-  for (auto [value, factors] : llvm::zip_equal(op->getResults(), rule.results))
-    if (isTensor(value))
-      results.push_back(factors);
-  rule.operands = operands;
-  rule.results = results;
+  // In place, without the others.
+  auto keepTensors = [](auto values, auto &factors, auto &&moved) {
+    unsigned kept = 0;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      if (!isTensor(value))
+        continue;
+      moved(i, kept);
+      if (kept != i)
+        factors[kept] = std::move(factors[i]);
+      ++kept;
+    }
+    factors.truncate(kept);
+  };
+  keepTensors(shardedOperands(op), rule.operands,
+              [&](unsigned from, unsigned to) {
+                llvm::replace(rule.accumulators, from, to);
+              });
+  keepTensors(op->getResults(), rule.results, [](unsigned, unsigned) {});
   return rule;
 }
 
@@ -288,6 +295,17 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
   if (std::optional<Mesh> mesh = findMesh(module))
     graph.mesh = *mesh;
   graph.problem.mesh = graph.mesh;
+  // These are large: they should not move each time the lists grow.
+  size_t numOps = 0, numEdges = 0;
+  for (func::FuncOp function : module.getOps<func::FuncOp>())
+    if (!function.isExternal()) {
+      numOps += function.getBody().front().getOperations().size();
+      numEdges += function.getNumArguments() + function.getNumResults();
+    }
+  graph.values.reserve(numOps + numEdges);
+  graph.problem.values.reserve(numOps + numEdges);
+  graph.ops.reserve(numOps);
+  graph.problem.ops.reserve(numOps);
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (!function.isExternal())
       graph.addFunction(function);

@@ -106,12 +106,8 @@ AxisList Sharer::lostAxes(unsigned index, unsigned except) const {
 Sharding Sharer::without(unsigned value, llvm::ArrayRef<AxisRef> lost) const {
   Sharding sharding = placement.shardings[value];
   sharding.replicated.clear();
-  for (DimSharding &dim : sharding.dims) {
-    AxisList cut(lost.begin(), lost.end());
-    alignAxes(dim.axes, cut);
-    llvm::erase_if(dim.axes, [&](AxisRef ref) { return overlaps(lost, ref); });
-    dim.axes = mergeAxes(dim.axes);
-  }
+  for (DimSharding &dim : sharding.dims)
+    dim.axes = withoutAxes(dim.axes, AxisList(lost.begin(), lost.end()));
   return sharding;
 }
 

@@ -4,16 +4,18 @@
 #include <algorithm>
 #include <cpuid.h>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace cleave::rt {
 
-static constexpr const char *kIsaNames[] = {"x86-64", "avx2", "avx512", "amx"};
+static constexpr const char *kIsaNames[] = {"x86-64", "avx2", "avx512",
+                                            "avx512bf16", "amx"};
 
 const char *isaName(uint32_t isa) {
-  return isa < 4 ? kIsaNames[isa] : "unknown";
+  return isa < std::size(kIsaNames) ? kIsaNames[isa] : "unknown";
 }
 
 /// Linux gives a process the 8 KiB of tile state only on request.
@@ -53,18 +55,18 @@ static uint32_t detectIsa() {
   constexpr unsigned kVbmiVbmi2Gfni = 1u << 1 | 1u << 6 | 1u << 8;
   constexpr unsigned kFp16AmxBf16AmxTile = 1u << 23 | 1u << 22 | 1u << 24;
   constexpr unsigned kAvx512Bf16 = 1u << 5;
-  if (!hasAll(c, kVbmiVbmi2Gfni) || !hasAll(d, kFp16AmxBf16AmxTile) ||
-      (state & kTiles) != kTiles || !__get_cpuid_count(7, 1, &a, &b, &c, &d) ||
-      !hasAll(a, kAvx512Bf16) || !requestAmx())
+  bool amx = hasAll(c, kVbmiVbmi2Gfni) && hasAll(d, kFp16AmxBf16AmxTile) &&
+             (state & kTiles) == kTiles;
+  if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !hasAll(a, kAvx512Bf16))
     return CLEAVE_ISA_AVX512;
-  return CLEAVE_ISA_AMX;
+  return amx && requestAmx() ? CLEAVE_ISA_AMX : CLEAVE_ISA_AVX512_BF16;
 }
 
 uint32_t bestIsa() {
   static const uint32_t detected = [] {
     uint32_t best = detectIsa();
     const char *limit = std::getenv("CLEAVE_ISA");
-    for (uint32_t isa = 0; limit && isa < 4; ++isa)
+    for (uint32_t isa = 0; limit && isa < std::size(kIsaNames); ++isa)
       if (std::string_view(limit) == kIsaNames[isa])
         best = std::min(best, isa);
     return best;

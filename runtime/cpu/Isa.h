@@ -7,7 +7,7 @@
 
 namespace cleave::rt {
 
-/// "x86-64", "avx2", "avx512", "amx".
+/// "x86-64", "avx2", "avx512", "avx512bf16", "amx".
 const char *isaName(uint32_t isa);
 
 /// The best level that the CPU and the operating system offer. The environment

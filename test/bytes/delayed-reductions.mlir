@@ -202,3 +202,19 @@ func.func @cast(%x: tensor<8x64xbf16>
       outs(%z : tensor<8x16xbf16>) -> tensor<8x16xbf16>
   return %a : tensor<8x16xbf16>
 }
+
+// The second product adds to the first one's summands: one reduction.
+// MOVES: @accumulated all_reduce tp 512
+func.func @accumulated(%x: tensor<8x64xf32>
+    {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %y: tensor<8x64xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"tp"}]>},
+    %w: tensor<64x16xf32> {cleave.sharding = #cleave.sharding<@m, [{"tp"},
+    {}]>}) -> (tensor<8x16xf32> {cleave.sharding = #cleave.sharding<@m, [{},
+    {}]>}) {
+  %z = arith.constant dense<0.0> : tensor<8x16xf32>
+  %a = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%z : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %b = linalg.matmul ins(%y, %w : tensor<8x64xf32>, tensor<64x16xf32>)
+      outs(%a : tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %b : tensor<8x16xf32>
+}

@@ -6,7 +6,7 @@ using namespace cleave::kernels;
 
 llvm::ArrayRef<IsaLevel> CpuIsa::all() {
   static constexpr IsaLevel levels[] = {IsaLevel::avx2, IsaLevel::avx512,
-                                        IsaLevel::amx};
+                                        IsaLevel::avx512bf16, IsaLevel::amx};
   return levels;
 }
 
@@ -16,6 +16,8 @@ llvm::StringRef CpuIsa::name() const {
     return "avx2";
   case IsaLevel::avx512:
     return "avx512";
+  case IsaLevel::avx512bf16:
+    return "avx512bf16";
   case IsaLevel::amx:
     return "amx";
   }
@@ -27,6 +29,7 @@ llvm::StringRef CpuIsa::cpu() const {
   case IsaLevel::avx2:
     return "haswell";
   case IsaLevel::avx512:
+  case IsaLevel::avx512bf16:
     return "skylake-avx512";
   case IsaLevel::amx:
     return "sapphirerapids";
@@ -35,8 +38,17 @@ llvm::StringRef CpuIsa::cpu() const {
 }
 
 llvm::StringRef CpuIsa::features() const {
-  // LLVM prefers 256-bit vectors on both; kernels are written for 512.
-  return level == IsaLevel::avx2 ? "" : "-prefer-256-bit";
+  // LLVM prefers 256-bit vectors on these; kernels are written for 512.
+  switch (level) {
+  case IsaLevel::avx2:
+    return "";
+  case IsaLevel::avx512:
+  case IsaLevel::amx:
+    return "-prefer-256-bit";
+  case IsaLevel::avx512bf16:
+    return "-prefer-256-bit,+avx512bf16";
+  }
+  llvm_unreachable("a level without features");
 }
 
 bool cleave::kernels::hostHas(const CpuIsa &isa) {
@@ -53,6 +65,8 @@ bool cleave::kernels::hostHas(const CpuIsa &isa) {
     return avx2;
   case IsaLevel::avx512:
     return avx512;
+  case IsaLevel::avx512bf16:
+    return avx512 && has({"avx512bf16"});
   case IsaLevel::amx:
     return avx512 && has({"avx512bf16", "avx512fp16", "amx-tile", "amx-bf16"});
   }

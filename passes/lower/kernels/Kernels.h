@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Pass/Pass.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -44,7 +45,7 @@ inline constexpr int64_t kStackBytes = 64 * 1024;
 
 /// The instruction sets a program may carry; the runtime picks the highest one
 /// that the CPU has when the program starts.
-enum class IsaLevel { avx2, avx512, amx };
+enum class IsaLevel { avx2, avx512, avx512bf16, amx };
 
 /// What code generation knows of one instruction set. Independent of the
 /// machine the compiler runs on.
@@ -62,7 +63,7 @@ struct CpuIsa {
   /// Bytes and number of the vector registers.
   int64_t vectorBytes() const { return level == IsaLevel::avx2 ? 32 : 64; }
   int64_t numVectors() const { return level == IsaLevel::avx2 ? 16 : 32; }
-  bool hasBf16Dot() const { return level == IsaLevel::amx; }
+  bool hasBf16Dot() const { return level >= IsaLevel::avx512bf16; }
 };
 
 /// Whether the CPU this process runs on has `isa`.
@@ -77,6 +78,12 @@ struct KernelInfo {
   /// Bytes of the scratch buffer, the last argument; 0: there is none.
   int64_t scratchBytes = 0;
 };
+
+/// Functions of bf16 and f16 are computed in f32, and casts between these and
+/// f64 go through f32: for the scalars outside of kernels as well.
+void widenMath(mlir::Operation *root);
+/// A pass that does the same with their arithmetic.
+std::unique_ptr<mlir::Pass> createNarrowArithmetic();
 
 /// Replaces `kernel` by an llvm.func of the same name in the same module.
 mlir::FailureOr<KernelInfo> lowerKernel(mlir::func::FuncOp kernel,
@@ -127,7 +134,8 @@ struct PackPlan {
   /// Same text, same pack function.
   std::string key;
   /// Dims of `type` in the order of `packed`, whose last dims hold `nr`
-  /// neighbours of dim `n` and, for AMX, 2 neighbours of dim `pair`.
+  /// neighbours of dim `n` and, for dot products of bf16, 2 neighbours of dim
+  /// `pair`.
   llvm::SmallVector<int64_t> order;
   int64_t n = 0, nr = 0, pair = -1;
 };

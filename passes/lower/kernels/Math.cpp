@@ -4,6 +4,7 @@
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -251,6 +252,9 @@ static Attribute asBits(Attribute attr) {
 static void passBf16AsBits(ModuleOp module) {
   SmallVector<Operation *> casts;
   module.walk([&](Operation *op) {
+    // Instructions on bf16 keep their type.
+    if (isa<LLVM::LLVMDialect>(op->getDialect()))
+      return;
     for (OpResult result : op->getResults())
       result.setType(asBits(result.getType()));
     for (Region &region : op->getRegions())
@@ -295,9 +299,9 @@ static bool isNarrowFloat(Type type) {
 }
 
 /// Math on bf16 and f16 is done in f32 and rounded.
-static void widenMath(func::FuncOp kernel) {
+static void widenFunctions(Operation *root) {
   SmallVector<Operation *> ops;
-  kernel.walk([&](Operation *op) {
+  root->walk([&](Operation *op) {
     if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
         op->getNumResults() == 1 && isNarrowFloat(op->getResult(0).getType()))
       ops.push_back(op);
@@ -358,12 +362,12 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value value) {
 }
 
 /// Casts between f64 and bf16 or f16 go through f32, which has instructions.
-static void splitCasts(func::FuncOp kernel) {
+static void splitCasts(Operation *root) {
   auto isF64 = [](Value value) {
     return getElementTypeOrSelf(value.getType()).isF64();
   };
   SmallVector<Operation *> ops;
-  kernel.walk([&](Operation *op) {
+  root->walk([&](Operation *op) {
     bool widens = isa<arith::ExtFOp>(op) && isF64(op->getResult(0)) &&
                   isNarrowFloat(op->getOperand(0).getType());
     bool narrows = isa<arith::TruncFOp>(op) && isF64(op->getOperand(0)) &&
@@ -402,15 +406,23 @@ static LogicalResult callLibm(func::FuncOp kernel) {
   return applyOpPatternsGreedily(ops, std::move(patterns), config);
 }
 
+void cleave::kernels::widenMath(Operation *root) {
+  widenFunctions(root);
+  splitCasts(root);
+}
+
+std::unique_ptr<Pass> cleave::kernels::createNarrowArithmetic() {
+  arith::ArithEmulateUnsupportedFloatsOptions options;
+  options.sourceTypeStrs = {"bf16", "f16"};
+  return arith::createArithEmulateUnsupportedFloats(options);
+}
+
 LogicalResult cleave::kernels::expandMath(func::FuncOp kernel) {
   MLIRContext *context = kernel.getContext();
   widenMath(kernel);
-  splitCasts(kernel);
   ModuleOp module = kernel->getParentOfType<ModuleOp>();
   PassManager narrow(context);
-  arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"bf16", "f16"};
-  narrow.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  narrow.addPass(createNarrowArithmetic());
   if (failed(narrow.run(module)))
     return failure();
   RewritePatternSet patterns(context);

@@ -89,12 +89,13 @@ std::optional<PackPlan> cleave::kernels::planPacking(func::FuncOp kernel,
   plan.type = type;
   plan.order = *order;
   bool amx = usesAmx(*product, isa);
+  bool paired = amx || usesDot(*product, isa);
   plan.nr = amx ? 16 : tileShape(*product, isa).columns();
   AffineMap map = product->nest.op.getIndexingMapsArray()[product->b];
   for (auto [position, expr] : llvm::enumerate(map.getResults()))
     if (expr.isFunctionOfDim(product->n))
       plan.n = position;
-    else if (amx && expr.isFunctionOfDim(product->k))
+    else if (paired && expr.isFunctionOfDim(product->k))
       plan.pair = position;
   SmallVector<int64_t> shape;
   for (int64_t dim : plan.order) {
@@ -102,7 +103,7 @@ std::optional<PackPlan> cleave::kernels::planPacking(func::FuncOp kernel,
     shape.push_back(llvm::divideCeil(type.getDimSize(dim), tile));
   }
   shape.push_back(plan.nr);
-  if (amx)
+  if (paired)
     shape.push_back(2);
   plan.packed = RankedTensorType::get(shape, type.getElementType());
   llvm::raw_string_ostream text(plan.key);
@@ -241,7 +242,7 @@ Operation *cleave::kernels::packedView(const Product &product,
   bool paired = layout.getAs<IntegerAttr>("pair").getInt() >= 0;
   bool fits = order &&
               *order == layout.getAs<DenseI64ArrayAttr>("order").asArrayRef() &&
-              paired == amx &&
+              paired == (amx || usesDot(product, isa)) &&
               layout.getAs<IntegerAttr>("nr").getInt() ==
                   (amx ? 16 : tileShape(product, isa).columns());
   return fits ? view : nullptr;

@@ -119,6 +119,14 @@ TileShape cleave::kernels::tileShape(const Product &product,
                                 : TileShape{lanes, 2, 6};
 }
 
+bool cleave::kernels::usesDot(const Product &product, const CpuIsa &isa) {
+  return isa.hasBf16Dot() && product.k >= 0 &&
+         product.accessA().element.isBF16() &&
+         product.accessB().element.isBF16() && product.accumulator.isF32() &&
+         product.accessA().strides[product.k] == 1 &&
+         product.sizeOf(product.k) % 2 == 0;
+}
+
 bool cleave::kernels::worthTiling(const Product &product, const CpuIsa &isa,
                                   bool packed) {
   TileShape tile = tileShape(product, isa);

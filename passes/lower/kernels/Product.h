@@ -42,6 +42,9 @@ bool worthTiling(const Product &product, const CpuIsa &isa, bool packed);
 /// Whether the product runs on tile registers, if B is packed for them.
 bool usesAmx(const Product &product, const CpuIsa &isa);
 
+/// Whether the product runs on dot products of pairs of bf16.
+bool usesDot(const Product &product, const CpuIsa &isa);
+
 /// Dims of B in the order that packed storage has them, or nothing where B is
 /// not indexed dim by dim.
 std::optional<llvm::SmallVector<int64_t>> packOrder(const Product &product);

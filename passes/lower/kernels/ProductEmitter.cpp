@@ -1,11 +1,13 @@
 //===- ProductEmitter.cpp - Products as register tiles --------------------===//
 // One panel of B (all of K, as many columns as a tile has) is used by every
-// row of A before the next. K is cut into blocks whose panel piece stays in
-// the first-level cache; between blocks the sums of the panel wait in a small
-// buffer. B comes packed, or a piece is packed just before its use. What
-// follows the product element by element is done on the finished tile.
+// row of A before the next. K is cut into blocks whose panel piece stays in a
+// near cache; between blocks the sums of the panel wait in a small buffer. B
+// comes packed, or a piece is packed just before its use. What follows the
+// product element by element is done on the finished tile. Where the CPU
+// multiplies pairs of bf16, B is packed in pairs of neighbours in K.
 //===----------------------------------------------------------------------===//
 #include "passes/lower/kernels/ProductEmitter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -22,6 +24,7 @@ ProductEmitter::ProductEmitter(Product p, std::vector<Follower> f, Value fill,
   ivs.assign(product.nest.sizes.size(), Value());
   packed = packedView(product, isa);
   amx = packed && usesAmx(product, isa);
+  dot = !amx && usesDot(product, isa);
 }
 
 Value ProductEmitter::plus(Value x, int64_t y) {
@@ -67,8 +70,23 @@ Value ProductEmitter::loadA(Value row, Value k) {
   if (product.m >= 0)
     ivs[product.m] = row;
   ivs[product.k] = k;
+  if (dot)
+    return loadPairOfA();
   Value x = e.load(product.accessA(), ivs, -1, 1);
   return e.broadcast(convert(x, product.castA, false), tile.lanes);
+}
+
+/// Two neighbours of A along K, repeated over the lanes.
+Value ProductEmitter::loadPairOfA() {
+  const Access &a = product.accessA();
+  auto vectorOf = [](int64_t length, Type element) {
+    return VectorType::get({length}, element);
+  };
+  Type i32 = b.getI32Type();
+  Value pair = vector::LoadOp::create(b, loc, vectorOf(2, a.element), e.flat(a),
+                                      e.address(a, ivs));
+  Value word = vector::BitCastOp::create(b, loc, vectorOf(1, i32), pair);
+  return vector::BroadcastOp::create(b, loc, vectorOf(tile.lanes, i32), word);
 }
 
 /// Of row k of a panel in [batch.., outer N.., panel, outer K.., K, column].
@@ -95,7 +113,8 @@ Value ProductEmitter::packedAddress(Value k, Value panel, int64_t panelElements,
 
 Value ProductEmitter::loadB(Value k, int64_t vector) {
   Type element = product.accessB().element;
-  auto type = VectorType::get({tile.lanes}, element);
+  int64_t length = tile.lanes * kStep();
+  auto type = VectorType::get({length}, element);
   Value at;
   Value from = packBuffer;
   if (packed) {
@@ -107,14 +126,32 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
     Value local = arith::SubIOp::create(b, loc, k, kBlockBase);
     at = arith::MulIOp::create(b, loc, local, e.index(tile.columns()));
   }
-  at = plus(at, vector % tile.vectors * tile.lanes);
-  int64_t bytes = tile.lanes * element.getIntOrFloatBitWidth() / 8;
+  at = plus(at, vector % tile.vectors * length);
+  int64_t bytes = length * element.getIntOrFloatBitWidth() / 8;
   if (prefetches && vector * bytes % 64 == 0)
     memref::PrefetchOp::create(
-        b, loc, from, plus(at, kPrefetch * tile.lanes / bytes),
+        b, loc, from, plus(at, kPrefetch * length / bytes),
         /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   Value x = vector::LoadOp::create(b, loc, type, from, at);
-  return convert(x, product.castB, true);
+  if (!dot)
+    return convert(x, product.castB, true);
+  auto words = VectorType::get({tile.lanes}, b.getI32Type());
+  return vector::BitCastOp::create(b, loc, words, x);
+}
+
+/// Stores `width` elements of B; with pairs, those of the next row of B too.
+void ProductEmitter::storePacked(Value x, Value next, Value place,
+                                 int64_t width) {
+  if (width > 1) {
+    x = e.broadcast(x, width);
+    if (next)
+      x = vector::InterleaveOp::create(b, loc, x, e.broadcast(next, width));
+    vector::StoreOp::create(b, loc, x, packBuffer, place);
+    return;
+  }
+  memref::StoreOp::create(b, loc, x, packBuffer, place);
+  if (next)
+    memref::StoreOp::create(b, loc, next, packBuffer, plus(place, 1));
 }
 
 /// Copies B[kBase .. + length][column .. + width] to the pack buffer, with
@@ -122,25 +159,23 @@ Value ProductEmitter::loadB(Value k, int64_t vector) {
 void ProductEmitter::packPiece(Value kBase, int64_t length, int64_t width) {
   Access access = product.accessB();
   int64_t columns = tile.columns();
-  e.loop(0, length, 1, {}, [&](Value k, ValueRange) {
+  auto elements = [&](Value k, int64_t at, int64_t w) -> Value {
+    if (at >= width)
+      return arith::ConstantOp::create(b, loc, b.getZeroAttr(access.element));
     ivs[product.k] = add(kBase, k);
+    ivs[product.n] = plus(column, at);
+    return e.load(access, ivs, product.n, w);
+  };
+  e.loop(0, length, kStep(), {}, [&](Value k, ValueRange) {
     Value to = arith::MulIOp::create(b, loc, k, e.index(columns));
     for (int64_t at = 0; at < columns;) {
       int64_t w = std::min(columns - at, tile.lanes);
       while (at < width && at + w > width)
         w /= 2;
-      ivs[product.n] = plus(column, at);
-      Value x;
-      Type element = access.element;
-      if (at < width)
-        x = e.load(access, ivs, product.n, w);
-      else
-        x = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
-      Value place = plus(to, at);
-      if (w == 1)
-        memref::StoreOp::create(b, loc, x, packBuffer, place);
-      else
-        vector::StoreOp::create(b, loc, e.broadcast(x, w), packBuffer, place);
+      Value x = elements(k, at, w), next;
+      if (dot)
+        next = elements(plus(k, 1), at, w);
+      storePacked(x, next, plus(to, at * kStep()), w);
       at += w;
     }
     return SmallVector<Value>();
@@ -153,6 +188,22 @@ Value ProductEmitter::zeros() {
       b.getZeroAttr(VectorType::get({tile.lanes}, product.accumulator)));
 }
 
+Value ProductEmitter::multiplyAdd(Value x, Value y, Value sum) {
+  if (dot) {
+    auto type = VectorType::get({2 * tile.lanes}, b.getBF16Type());
+    Value xs = LLVM::BitcastOp::create(b, loc, type, x);
+    Value ys = LLVM::BitcastOp::create(b, loc, type, y);
+    return LLVM::CallIntrinsicOp::create(
+               b, loc, sum.getType(),
+               b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+               ValueRange{sum, xs, ys})
+        .getResult(0);
+  }
+  if (isa<FloatType>(product.accumulator))
+    return math::FmaOp::create(b, loc, x, y, sum);
+  return add(sum, arith::MulIOp::create(b, loc, x, y));
+}
+
 /// sums[set] += A[row .. + tileRows][k] * B[k][panel].
 void ProductEmitter::step(SmallVector<Value> &sums, unsigned set, Value row,
                           int64_t tileRows, Value k) {
@@ -163,12 +214,7 @@ void ProductEmitter::step(SmallVector<Value> &sums, unsigned set, Value row,
     Value x = loadA(plus(row, i), k);
     for (int64_t v = 0; v < vectors(); ++v) {
       Value &sum = sums[(set * tileRows + i) * vectors() + v];
-      if (isa<FloatType>(product.accumulator)) {
-        sum = math::FmaOp::create(b, loc, x, bs[v], sum);
-      } else {
-        Value p = arith::MulIOp::create(b, loc, x, bs[v]);
-        sum = arith::AddIOp::create(b, loc, sum, p);
-      }
+      sum = multiplyAdd(x, bs[v], sum);
     }
   }
 }
@@ -179,20 +225,22 @@ SmallVector<Value> ProductEmitter::multiplyTile(Value row, int64_t tileRows,
   // Few accumulators would wait for each other: keep several sets of sums.
   int64_t perSet = tileRows * vectors();
   int64_t sets = std::max<int64_t>(1, 8 / perSet);
-  if (!isa<FloatType>(product.accumulator) || kLength < 2 * sets)
+  int64_t steps = kLength / kStep();
+  if (!isa<FloatType>(product.accumulator) || steps < 2 * sets)
     sets = 1;
   SmallVector<Value> sums(start);
   for (int64_t i = perSet; i < perSet * sets; ++i)
     sums.push_back(zeros());
-  int64_t unroll = std::max<int64_t>(sets, kLength >= 8 ? 4 : 1);
-  int64_t whole = kLength / unroll * unroll;
-  sums = e.loop(0, whole, unroll, sums, [&](Value k, ValueRange carried) {
-    SmallVector<Value> next(carried);
-    for (int64_t u = 0; u < unroll; ++u)
-      step(next, u % sets, row, tileRows, plus(add(kBase, k), u));
-    return next;
-  });
-  for (int64_t k = whole; k < kLength; ++k)
+  int64_t unroll = std::max<int64_t>(sets, steps >= 8 ? 4 : 1);
+  int64_t whole = steps / unroll * unroll * kStep();
+  sums = e.loop(
+      0, whole, unroll * kStep(), sums, [&](Value k, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        for (int64_t u = 0; u < unroll; ++u)
+          step(next, u % sets, row, tileRows, plus(add(kBase, k), u * kStep()));
+        return next;
+      });
+  for (int64_t k = whole; k < kLength; k += kStep())
     step(sums, 0, row, tileRows, plus(kBase, k));
   for (int64_t set = 1; set < sets; ++set)
     for (int64_t i = 0; i < perSet; ++i)
@@ -311,7 +359,7 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
   int64_t sizeK = product.sizeOf(product.k);
   bool fewRows = count <= tile.rows;
   int64_t length =
-      (packed && fewRows) || sizeK <= 2 * kBlockK ? sizeK : kBlockK;
+      (packed && fewRows) || sizeK <= 2 * blockK() ? sizeK : blockK();
   prefetches = packed && count <= 8 * tile.rows;
   bool single = product.outerK.empty() && length == sizeK;
   SmallVector<Value> start(tile.rows * vectors(), zeros());
@@ -382,11 +430,21 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
 /// enough of them for each pass over B.
 int64_t ProductEmitter::blockRows() {
   int64_t count = product.sizeOf(product.m);
-  int64_t bytes = registerBytes(product.accumulator) * product.totalK();
+  int64_t bytes =
+      product.accessA().element.getIntOrFloatBitWidth() / 8 * product.totalK();
   int64_t rows = kBytesOfA / bytes;
   rows = packed && rows >= 96 ? std::min(rows, kBlockM) : kBlockM;
   rows = rows / tile.rows * tile.rows;
   return count <= rows + tile.rows && count <= kBlockM ? count : rows;
+}
+
+/// Rows of a panel's piece: each visit costs a load and a store of the sums.
+int64_t ProductEmitter::blockK() const {
+  if (!packed)
+    return kBlockK;
+  int64_t bits = product.accessB().element.getIntOrFloatBitWidth();
+  int64_t rows = kBytesOfPiece / (tile.columns() * bits / 8);
+  return std::max(kBlockK, rows / 64 * 64);
 }
 
 /// Few rows need several panels to have enough independent sums, and enough
@@ -435,7 +493,7 @@ void ProductEmitter::emit() {
     e.setHome();
   }
   int64_t columns = tile.columns();
-  int64_t kPiece = std::min(product.sizeOf(product.k), 2 * kBlockK);
+  int64_t kPiece = std::min(product.sizeOf(product.k), 2 * blockK());
   if (packed) {
     Access access = product.accessB();
     access.buffer = packed->getOperand(0);

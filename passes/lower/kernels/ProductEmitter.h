@@ -21,7 +21,8 @@ public:
   void emit();
 
 private:
-  static constexpr int64_t kBlockK = 256; // a piece of a panel in L1
+  static constexpr int64_t kBlockK = 256; // a piece that is packed here, in L1
+  static constexpr int64_t kBytesOfPiece = 96 * 1024; // a packed piece, in L2
   static constexpr int64_t kBlockM = 384; // most rows with sums in a buffer
   static constexpr int64_t kBytesOfA = 512 * 1024; // rows that stay in L2
   static constexpr int64_t kPrefetch = 4096;       // bytes ahead in a panel
@@ -29,6 +30,7 @@ private:
   void loops(llvm::ArrayRef<int> which, llvm::function_ref<void()> body);
   void panels(int64_t count, mlir::Value rowBase);
   int64_t blockRows();
+  int64_t blockK() const;
   void block(int64_t count, mlir::Value rowBase, int64_t width);
   void tiles(int64_t count, mlir::Value rowBase,
              llvm::function_ref<void(mlir::Value, int64_t)> emitTile);
@@ -39,6 +41,7 @@ private:
   void step(llvm::SmallVector<mlir::Value> &sums, unsigned set, mlir::Value row,
             int64_t tileRows, mlir::Value k);
   mlir::Value loadA(mlir::Value row, mlir::Value k);
+  mlir::Value loadPairOfA();
   mlir::Value packedAddress(mlir::Value k, mlir::Value panel,
                             int64_t panelElements, int64_t columns);
   mlir::Value loadB(mlir::Value k, int64_t vector);
@@ -51,6 +54,11 @@ private:
   int64_t vectors() const { return tile.vectors * group; }
   int64_t panelsAtOnce(int64_t count) const;
   mlir::Value scalarBuffer(int64_t elements, mlir::Type type);
+  mlir::Value multiplyAdd(mlir::Value x, mlir::Value y, mlir::Value sum);
+  void storePacked(mlir::Value x, mlir::Value next, mlir::Value place,
+                   int64_t width);
+  /// Neighbours of K that one multiply-add takes.
+  int64_t kStep() const { return dot ? 2 : 1; }
   mlir::Value convert(mlir::Value value, mlir::Operation *cast, bool isB);
   mlir::Value zeros();
   mlir::Value plus(mlir::Value x, int64_t y);
@@ -77,6 +85,7 @@ private:
                 int64_t width);
   bool amx = false;
 
+  bool dot = false;        // dot products of pairs of bf16
   bool prefetches = false; // B comes from memory once
   int64_t group = 1;       // panels at once
 };

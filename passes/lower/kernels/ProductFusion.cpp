@@ -243,7 +243,8 @@ static void emitProduct(Product product, const CpuIsa &cpu,
                       });
   OpBuilder b(last);
   b.setInsertionPointAfter(last);
-  if (!packedView(product, cpu) || !usesAmx(product, cpu))
+  bool amx = packedView(product, cpu) && usesAmx(product, cpu);
+  if (!amx && !usesDot(product, cpu))
     widenA(product, b);
   ProductEmitter(product, finder.followers,
                  fill ? fill.getInputs()[0] : Value(), storeProduct, b, cpu)

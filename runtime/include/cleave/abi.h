@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #define CLEAVE_ABI_MAGIC 0x455641454c43ull /* "CLEAVE" */
-#define CLEAVE_ABI_VERSION 1
+#define CLEAVE_ABI_VERSION 2
 
 typedef struct CleaveContext CleaveContext;
 
@@ -146,10 +146,11 @@ typedef struct CleaveEntry {
 /* What the CPU must have for a variant of the program. */
 typedef enum CleaveIsa {
   CLEAVE_ISA_X86_64 = 0,
-  CLEAVE_ISA_AVX2 = 1,   /* avx2, fma, f16c, bmi, bmi2, lzcnt, movbe */
-  CLEAVE_ISA_AVX512 = 2, /* + avx512 f, bw, cd, dq, vl */
-  CLEAVE_ISA_AMX = 3     /* + avx512 bf16, fp16, vbmi, vbmi2; gfni,
-                              amx_tile, amx_bf16 */
+  CLEAVE_ISA_AVX2 = 1,        /* avx2, fma, f16c, bmi, bmi2, lzcnt, movbe */
+  CLEAVE_ISA_AVX512 = 2,      /* + avx512 f, bw, cd, dq, vl */
+  CLEAVE_ISA_AVX512_BF16 = 3, /* + avx512 bf16 */
+  CLEAVE_ISA_AMX = 4          /* + avx512 fp16, vbmi, vbmi2; gfni, amx_tile,
+                                   amx_bf16 */
 } CleaveIsa;
 
 /* One compiled variant. The executable holds one or several; the runtime takes

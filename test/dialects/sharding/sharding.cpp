@@ -76,6 +76,14 @@ TEST(Axes, AlignSplitsAtEachOthersCuts) {
   EXPECT_EQ(three, (AxisList{{0, 1, 3}}));
 }
 
+TEST(Axes, WithoutLeavesTheRest) {
+  AxisRef half = {0, 2, 2}, other = {1, 1, 3};
+  EXPECT_EQ(withoutAxes({{0, 1, 4}, other}, {half}),
+            (AxisList{{0, 1, 2}, other}));
+  EXPECT_EQ(withoutAxes({half, other}, {{0, 1, 4}}), AxisList{other});
+  EXPECT_EQ(withoutAxes({{0, 1, 2}}, {{0, 1, 3}}), (AxisList{{0, 1, 2}}));
+}
+
 TEST(Sharding, UnevenBlocks) {
   Sharding sharding = Sharding::whole(2, false);
   sharding.dims[0].axes = {{0, 1, 12}};

@@ -198,3 +198,29 @@ func.func @drops_reduction_of_one(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = comm.all_reduce sum %x over @m ["a"] : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// What nobody wrote does not travel, nor does a part without elements.
+// CHECK-LABEL: @drops_what_is_undefined
+// CHECK-NOT: comm.
+// CHECK: return %arg0, %{{.*}}, %arg2
+func.func @drops_what_is_undefined(%into: tensor<8xf32>, %none: tensor<2x0xf32>,
+                                   %init: tensor<3x0xf32>)
+    -> (tensor<8xf32>, tensor<8xf32>, tensor<3x0xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = comm.realign %e into %into dim 0 size 8 to 16 offset 2 stride 1
+      from ["b"] over @m ["b"] : tensor<4xf32> -> tensor<8xf32>
+  %1 = comm.all_gather %e dim 0 over @m ["b"] : tensor<4xf32> -> tensor<8xf32>
+  %2 = comm.realign %none into %init dim 0 size 4 to 6 offset 0 stride 1
+      from ["b"] over @m ["b"] : tensor<2x0xf32> -> tensor<3x0xf32>
+  return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<3x0xf32>
+}
+
+// CHECK-LABEL: @drops_part_of_what_is_undefined
+// CHECK-NEXT: %[[E:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK-NEXT: return %[[E]]
+func.func @drops_part_of_what_is_undefined() -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %0 = comm.all_gather %e dim 0 over @m ["b"] : tensor<2xf32> -> tensor<4xf32>
+  %1 = tensor.extract_slice %0[0] [3] [1] : tensor<4xf32> to tensor<3xf32>
+  return %1 : tensor<3xf32>
+}

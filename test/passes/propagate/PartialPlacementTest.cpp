@@ -103,6 +103,21 @@ TEST(PartialPlacement, WaitsPastASliceOnly) {
   EXPECT_EQ(g.reduced(placePartials(g.problem)), Values{slice});
 }
 
+// y = x w + a, computed at kX: `a` is one more summand, whole or not.
+TEST(PartialPlacement, AccumulatorsJoinWhatIsCreated) {
+  for (AxisRef axis : {kX, kY}) {
+    Graph g;
+    unsigned a = g.value(64, {axis});
+    unsigned y = g.op(Law::Never, {a}, 64);
+    g.problem.values[y].created = {kX};
+    g.problem.ops[0].usedAxes = {kX};
+    g.problem.ops[0].accumulators = {0};
+    g.output(y);
+    EXPECT_EQ(g.reduced(placePartials(g.problem)),
+              axis == kX ? Values{y} : (Values{a, y}));
+  }
+}
+
 TEST(PartialPlacement, EqualBytesReduceAtOnce) {
   Graph g;
   unsigned a = g.value(64, {kX});

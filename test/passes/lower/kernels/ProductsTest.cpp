@@ -273,6 +273,14 @@ TEST(Products, HotLoopOfAvx512) {
   EXPECT_EQ(countOf(loop, "(%rsp"), 0u);
 }
 
+TEST(Products, HotLoopOfBf16Dot) {
+  Case c{96, 512, 256, "bf16", "bf16", "f32", "mk", "kn", true};
+  auto loop = hotLoop(assemblyOf(c, IsaLevel::avx512bf16), "vdpbf16ps");
+  EXPECT_EQ(countOf(loop, "vdpbf16ps"), 96u); // 12 x 2 vectors, 4 pairs of K
+  EXPECT_EQ(countOf(loop, "zmm"), countOf(loop, "\tv"));
+  EXPECT_EQ(countOf(loop, "(%rsp"), 0u);
+}
+
 TEST(Products, HotLoopOfAmx) {
   Case c{96, 512, 4096, "bf16", "bf16", "f32", "mk", "kn", true};
   auto loop = hotLoop(assemblyOf(c, IsaLevel::amx), "tdpbf16ps");
