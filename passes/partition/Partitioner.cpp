@@ -276,6 +276,34 @@ LogicalResult Partitioner::partitionOp(Operation *op) {
   return success();
 }
 
+/// The first op that reads the value, or `otherwise`.
+static Operation *firstReader(Value value, Operation *otherwise) {
+  Operation *first = nullptr, *place = nullptr;
+  for (Operation *user : value.getUsers()) {
+    Operation *at = otherwise->getBlock()->findAncestorOpInBlock(*user);
+    if (!place || at->isBeforeInBlock(place))
+      first = user, place = at;
+  }
+  return first ? first : otherwise;
+}
+
+/// What propagation moves for several readers; theirs is the need.
+LogicalResult Partitioner::partitionMove(ConstraintOp move) {
+  Sharding target = declared(move.getResult());
+  auto reason = [&] {
+    std::string lies = toString(mesh, target);
+    return Reason{
+        (move.getBecause()->str() + ", which compute with it as " + lies),
+        "annotate it with " + lies};
+  };
+  FailureOr<Value> block = get(move.getInput(), target,
+                               {firstReader(move.getResult(), move), reason});
+  if (failed(block))
+    return failure();
+  define(move.getResult(), target, *block);
+  return success();
+}
+
 LogicalResult Partitioner::partitionLoop(scf::ForOp loop) {
   SmallVector<Value> inits;
   auto reasonOf = [](StringRef what) {
@@ -389,6 +417,10 @@ LogicalResult Partitioner::partitionBlock(Block &block) {
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
             .Case<scf::ForOp>([&](auto loop) { return partitionLoop(loop); })
             .Case<func::CallOp>([&](auto call) { return partitionCall(call); })
+            .Case<ConstraintOp>([&](auto constraint) {
+              return constraint.getBecause() ? partitionMove(constraint)
+                                             : partitionOp(constraint);
+            })
             .Case<GroupOp>([](auto) { return success(); })
             .Default([&](Operation *other) { return partitionOp(other); });
     if (failed(ok))

@@ -281,6 +281,7 @@ bool ProgramGenerator::addOp() {
       {2, &P::addDivision, false},
       {7, &P::addProduct},
       {6, &P::addContraction},
+      {5, &P::addShared},
       {8, &P::addReduce},
       {2, &P::addMultiReduce},
       {3, &P::addArgMax, false},

@@ -76,6 +76,7 @@ private:
   // GeneratorProducts.cpp
   bool addProduct();
   bool addContraction();
+  bool addShared();
 
   // GeneratorElementwise.cpp
   bool addElementwise();

@@ -144,7 +144,8 @@ void ShardingGenerator::addPartials(ArrayRef<Operation *> sums) {
       Value operand = op->getOperand(i);
       op->setOperand(
           i, ConstraintOp::create(b, loc, operand.getType(), operand,
-                                  toShardingAttr(b.getContext(), mesh, cut)));
+                                  toShardingAttr(b.getContext(), mesh, cut),
+                                  /*because=*/nullptr));
     }
     Sharding sharding = Sharding::whole(
         cast<RankedTensorType>(op->getResult(0).getType()).getRank(),
@@ -186,7 +187,8 @@ void ShardingGenerator::addToOps(func::FuncOp function) {
     Operation *hint;
     if (draw < 10)
       hint = ConstraintOp::create(b, loc, value.getType(), value,
-                                  randomAttr(value.getType()));
+                                  randomAttr(value.getType()),
+                                  /*because=*/nullptr);
     else
       hint = BarrierOp::create(b, loc, value.getType(), value,
                                static_cast<BarrierDirection>(random.below(4)));
