@@ -12,19 +12,25 @@ using namespace mlir;
 
 namespace cleave {
 
-static int failUsage(llvm::Error error) {
+static int failUsage(llvm::Error error, StringRef program) {
   llvm::WithColor::error(llvm::errs(), "cleave")
       << toString(std::move(error)) << "\n";
-  llvm::errs() << "try 'cleave --help'\n";
+  llvm::errs() << "try '" << program << " --help'\n";
   return kBadUsage;
 }
 
 int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
-  llvm::Expected<Options> options = parseOptions(args);
+  return runDriver(args, program, nullptr);
+}
+
+int runDriver(llvm::ArrayRef<StringRef> args, StringRef program,
+              ModelMaker make) {
+  StringRef name = make ? program : "cleave";
+  llvm::Expected<Options> options = parseOptions(args, make ? program : "");
   if (!options)
-    return failUsage(options.takeError());
+    return failUsage(options.takeError(), name);
   if (options->help) {
-    llvm::outs() << usage();
+    llvm::outs() << usage(make ? program : "");
     return kDone;
   }
   llvm::Expected<Machine> machine = findMachine(options->machine);
@@ -41,7 +47,8 @@ int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
   auto load = [&]() -> OwningOpRef<ModuleOp> {
-    OwningOpRef<ModuleOp> module = loadModel(&context, options->model);
+    OwningOpRef<ModuleOp> module =
+        make ? make(&context) : loadModel(&context, options->model);
     if (module && !options->meshes.empty() &&
         failed(setMeshSizes(*module, options->meshes[0])))
       return nullptr;
