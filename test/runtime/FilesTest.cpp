@@ -1,7 +1,7 @@
 //===- FilesTest.cpp - .npy and safetensors files -------------------------===//
 #include "test/runtime/Files.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/Weights.h"
 #include "test/runtime/TestProgram.h"
 
 #include <cmath>
@@ -288,8 +288,9 @@ TEST_F(WeightFile, ReadsOnlyTheBlock) {
   ASSERT_TRUE(status.ok()) << status.message();
   TestProgram program({2, 2});
   TestTensor t(CLEAVE_F32, {4, 6}, {{{1, 1, 2}}, {{0, 1, 2}}});
-  EXPECT_TRUE(files.check(t.tensor).ok());
-  roundTrip(t, program.program, *files.find("t"), 24);
+  GlobalArray array;
+  EXPECT_TRUE(bindWeight(files, {}, t.tensor, &array).ok());
+  roundTrip(t, program.program, array, 24);
 }
 
 TEST_F(WeightFile, DamagedHeaders) {
@@ -349,7 +350,8 @@ TEST_F(WeightFile, WrongWeights) {
     TestTensor t(dtype, std::move(shape),
                  std::vector<std::vector<CleaveAxisRef>>(rank));
     t.tensor.storeName = name;
-    return files.check(t.tensor).message();
+    GlobalArray array;
+    return bindWeight(files, {}, t.tensor, &array).message();
   };
   EXPECT_EQ(error("mlp.down", CLEAVE_F32, {2, 2}),
             "weight 'mlp.down' is not in the weight file; it has 'mlp.up', "
