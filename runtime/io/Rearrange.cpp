@@ -98,6 +98,14 @@ Status Rearrange::checkNames() const {
   return Status();
 }
 
+std::string Rearrange::key() const {
+  std::string key = source;
+  for (const auto *given : {&sizes, &picks})
+    for (const auto &[name, number] : *given)
+      key += concat(given == &sizes ? "; size " : "; pick ", name, " ", number);
+  return key;
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//

@@ -27,7 +27,8 @@ public:
   Status apply(const GlobalArray &stored, const std::vector<int64_t> &shape,
                GlobalArray *result) const;
 
-  const std::string &text() const { return source; }
+  /// Equal for equal rearrangements.
+  std::string key() const;
 
 private:
   Status checkNames() const;

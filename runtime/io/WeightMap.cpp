@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace cleave::rt {
 
@@ -286,16 +287,31 @@ bool WeightMap::isUnused(const std::string &tensor) const {
                      });
 }
 
+std::string WeightSource::key() const {
+  std::string text = name;
+  if (dims)
+    text += concat("\n", dims->key());
+  if (rows)
+    text += concat("\nrows ", rows->first, " ", rows->second);
+  return text;
+}
+
 std::vector<std::string>
 WeightMap::withoutMatch(const std::vector<std::string> &weights) const {
   std::vector<std::string> names;
+  std::set<std::string> sources;
+  for (const std::string &weight : weights)
+    sources.insert(find(weight).key());
   for (const Rule &rule : rules) {
     bool matched =
         std::any_of(weights.begin(), weights.end(), [&](const auto &weight) {
           NamePattern::Parts parts;
           return rule.weight.matches(weight, &parts);
         });
-    if (!matched)
+    // The second name of a tied weight is gone when the compiler has joined
+    // the two.
+    if (!matched && !(rule.weight.isExact() &&
+                      sources.count(find(rule.weight.text()).key())))
       names.push_back(rule.weight.text());
   }
   return names;

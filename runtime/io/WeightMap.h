@@ -51,6 +51,9 @@ struct WeightSource {
   std::string stack; // that name
   std::optional<Rearrange> dims;
   std::optional<std::pair<int64_t, int64_t>> rows; // [begin, end) of dim 0
+
+  /// Equal for the same part of the same tensor in the same layout.
+  std::string key() const;
 };
 
 class WeightMap {
@@ -62,7 +65,8 @@ public:
   WeightSource find(const std::string &weight) const;
   /// True for a tensor that the map says no program needs.
   bool isUnused(const std::string &tensor) const;
-  /// Of the patterns for weights, those that match none of these.
+  /// Of the patterns for weights, those that match none of these, and don't
+  /// name what one of them is either.
   std::vector<std::string>
   withoutMatch(const std::vector<std::string> &weights) const;
 

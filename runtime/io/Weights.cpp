@@ -216,6 +216,23 @@ void Weights::noteRounding(const CleaveProgram &program) {
                            dtypeName(types.second), ": ", listed(names)));
 }
 
+/// Two weights of the program that are the same blocks of one tensor.
+void Weights::noteTies(const CleaveProgram &program) {
+  std::map<std::string, std::string> seen;
+  for (int64_t i = 0; i < program.numWeights; ++i) {
+    const CleaveTensor &weight = program.weights[i];
+    std::string key =
+        concat(map.find(weight.storeName).key(), "\n", dtypeName(weight.dtype),
+               " ", shapeText(weight.block, weight.rank));
+    auto [it, isNew] = seen.emplace(key, weight.storeName);
+    if (!isNew && it->second != weight.storeName)
+      notes.push_back(concat("weights '", it->second, "' and '",
+                             weight.storeName,
+                             "' are one tensor, stored twice; 'cleave build "
+                             "--weights-map' joins them"));
+  }
+}
+
 Status Weights::open(const CleaveProgram &program,
                      const WeightOptions &options) {
   if (!options.mapPath.empty())
@@ -226,6 +243,7 @@ Status Weights::open(const CleaveProgram &program,
   CLEAVE_RETURN_IF_ERROR(checkUnmatched(program, options));
   CLEAVE_RETURN_IF_ERROR(checkSurplus(program, options));
   noteRounding(program);
+  noteTies(program);
   return Status();
 }
 

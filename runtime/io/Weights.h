@@ -41,6 +41,7 @@ private:
   Status checkSurplus(const CleaveProgram &program,
                       const WeightOptions &options);
   void noteRounding(const CleaveProgram &program);
+  void noteTies(const CleaveProgram &program);
 
   Safetensors files;
   WeightMap map;
