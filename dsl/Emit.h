@@ -28,6 +28,8 @@ public:
   mlir::Value emit(const Node *node, mlir::Location location);
   mlir::Value &operator[](const Node *node) { return values[node]; }
   mlir::RankedTensorType typeOf(const Node *node);
+  /// Which turn of a loop it is, while its body is written.
+  void setTurn(const Region *loop, mlir::Value index) { turns[loop] = index; }
 
 private:
   mlir::Value map(const Node *node);
@@ -38,6 +40,8 @@ private:
   mlir::Value pad(const Node *node);
   mlir::Value concat(const Node *node);
   mlir::Value update(const Node *node);
+  mlir::Value atTurn(const Node *node);
+  mlir::Value putTurn(const Node *node);
   mlir::Value argMax(const Node *node);
   mlir::Value topK(const Node *node);
   /// A generic op with the node's body; `combine` gets its result and the
@@ -60,6 +64,7 @@ private:
   /// Of the result, with its name; and of what only helps to make it.
   mlir::Location named = b.getUnknownLoc(), loc = b.getUnknownLoc();
   llvm::DenseMap<const Node *, mlir::Value> values;
+  llvm::DenseMap<const Region *, mlir::Value> turns;
   /// The second results of top_k.
   llvm::DenseMap<const Node *, mlir::Value> seconds;
 };

@@ -129,7 +129,7 @@ public:
   Value run() {
     for (const Step &step : body.steps)
       values.push_back(emit(step));
-    return values.back();
+    return at(values.size() - 1);
   }
 
 private:
@@ -140,6 +140,13 @@ private:
   Value index(const Step &step);
   Value load(const Step &step);
   Element typeOf(int step) const { return body.steps[step].type; }
+  /// The value of a step. An index becomes an i64 where one is wanted.
+  Value at(int step) {
+    if (!values[step])
+      values[step] =
+          arith::IndexCastOp::create(b, loc, b.getI64Type(), indices.at(step));
+    return values[step];
+  }
 
   OpBuilder &b;
   Location loc;
@@ -147,7 +154,7 @@ private:
   ArrayRef<Value> arguments, tensors;
   const Shape &loops;
   SmallVector<Value> values;
-  /// Of index steps, before they become i64.
+  /// Of index steps.
   llvm::DenseMap<int, Value> indices;
 };
 
@@ -163,10 +170,9 @@ Value BodyEmitter::emit(const Step &step) {
   case Fn::Load:
     return load(step);
   case Fn::Cast:
-    return castTo(b, loc, typeOf(step.a), step.type, values[step.a]);
+    return castTo(b, loc, typeOf(step.a), step.type, at(step.a));
   case Fn::Select:
-    return arith::SelectOp::create(b, loc, values[step.a], values[step.b],
-                                   values[step.c]);
+    return arith::SelectOp::create(b, loc, at(step.a), at(step.b), at(step.c));
   case Fn::Eq:
   case Fn::Ne:
   case Fn::Lt:
@@ -184,20 +190,20 @@ Value BodyEmitter::index(const Step &step) {
   Value index = linalg::IndexOp::create(
       b, loc, static_cast<int64_t>(loop - loops.data()));
   indices[values.size()] = index;
-  return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  return Value();
 }
 
 Value BodyEmitter::load(const Step &step) {
-  SmallVector<Value> at;
+  SmallVector<Value> place;
   for (int link : step.at) {
     auto known = indices.find(link);
-    at.push_back(
+    place.push_back(
         known != indices.end()
             ? known->second
-            : arith::IndexCastOp::create(b, loc, b.getIndexType(), values[link])
+            : arith::IndexCastOp::create(b, loc, b.getIndexType(), at(link))
                   .getResult());
   }
-  return tensor::ExtractOp::create(b, loc, tensors[step.a], at);
+  return tensor::ExtractOp::create(b, loc, tensors[step.a], place);
 }
 
 Value BodyEmitter::comparison(const Step &step) {
@@ -206,14 +212,14 @@ Value BodyEmitter::comparison(const Step &step) {
   constexpr F kFloat[] = {F::OEQ, F::UNE, F::OLT, F::OLE, F::OGT, F::OGE};
   constexpr I kInteger[] = {I::eq, I::ne, I::slt, I::sle, I::sgt, I::sge};
   int which = static_cast<int>(step.fn) - static_cast<int>(Fn::Eq);
-  Value x = values[step.a], y = values[step.b];
+  Value x = at(step.a), y = at(step.b);
   if (isFloat(typeOf(step.a)))
     return arith::CmpFOp::create(b, loc, kFloat[which], x, y);
   return arith::CmpIOp::create(b, loc, kInteger[which], x, y);
 }
 
 Value BodyEmitter::arithmetic(const Step &step) {
-  Value x = values[step.a], y = values[step.b];
+  Value x = at(step.a), y = at(step.b);
   Element type = step.type;
   switch (step.fn) {
   case Fn::Add:
@@ -244,7 +250,7 @@ Value BodyEmitter::arithmetic(const Step &step) {
 }
 
 Value BodyEmitter::function(const Step &step) {
-  Value x = values[step.a];
+  Value x = at(step.a);
   switch (step.fn) {
   case Fn::Neg:
     return arith::NegFOp::create(b, loc, x);

@@ -7,6 +7,8 @@
 #include "dialects/dispatch/Dispatch.h"
 #include "dsl/Emit.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -43,6 +45,7 @@ private:
   void writeBody(const Region &region, Frame &frame);
   void writeNode(const Node *node, Frame &frame);
   void writeTurn(const Region &region, Frame &frame);
+  void writeLoop(const Region &loop, Frame &frame);
   func::FuncOp functionOf(const Region &region);
   func::FuncOp create(const std::string &name, ArrayRef<const Node *> inputs,
                       ArrayRef<const Node *> results, Location loc);
@@ -129,8 +132,9 @@ void EntryEmitter::writeNode(const Node *node, Frame &frame) {
 
 void EntryEmitter::writeBody(const Region &region, Frame &frame) {
   for (const auto &item : region.items) {
-    if (auto *turn = std::get_if<std::unique_ptr<Region>>(&item)) {
-      writeTurn(**turn, frame);
+    if (auto *inner = std::get_if<std::unique_ptr<Region>>(&item)) {
+      (*inner)->isLoop() ? writeLoop(**inner, frame)
+                         : writeTurn(**inner, frame);
     } else if (const Node *node = std::get<Node *>(item);
                functions.isWritten(node)) {
       writeNode(node, frame);
@@ -180,6 +184,31 @@ void EntryEmitter::writeTurn(const Region &region, Frame &frame) {
   auto call = func::CallOp::create(b, loc, function, operands);
   for (auto [node, result] : llvm::zip(turn.results, call.getResults()))
     frame.nodes[node] = result;
+}
+
+void EntryEmitter::writeLoop(const Region &loop, Frame &frame) {
+  if (!functions.isLoopWritten(&loop))
+    return;
+  Location loc = locOf(loop.results.front(), frame);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  SmallVector<Value> inits, yields;
+  for (const Node *carried : loop.carried)
+    inits.push_back(frame.nodes[carried->operands[0]]);
+  Value first = index(0), end = index(loop.turns.size), step = index(1);
+  auto op = scf::ForOp::create(b, loc, first, end, step, inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  frame.nodes.setTurn(&loop, op.getInductionVar());
+  for (auto [carried, value] : llvm::zip(loop.carried, op.getRegionIterArgs()))
+    frame.nodes[carried] = value;
+  writeBody(loop, frame);
+  for (const Node *node : loop.yields)
+    yields.push_back(frame.nodes[node]);
+  scf::YieldOp::create(b, loc, yields);
+  for (auto [node, value] : llvm::zip(loop.results, op.getResults()))
+    frame.nodes[node] = value;
 }
 
 //===----------------------------------------------------------------------===//

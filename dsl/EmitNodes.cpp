@@ -64,12 +64,18 @@ Value NodeEmitter::emit(const Node *node, Location location) {
   case Kind::Pick:
     return node->index == 0 ? value(node->operands[0])
                             : seconds.at(node->operands[0]);
+  case Kind::AtTurn:
+    return atTurn(node);
+  case Kind::PutTurn:
+    return putTurn(node);
   case Kind::Input:
   case Kind::Weight:
   case Kind::State:
+  case Kind::Carried:
+  case Kind::Loop:
     break;
   }
-  llvm_unreachable("arguments are not emitted");
+  llvm_unreachable("arguments of functions and of loops are there already");
 }
 
 //===----------------------------------------------------------------------===//
@@ -247,6 +253,38 @@ Value NodeEmitter::update(const Node *node) {
   return tensor::InsertSliceOp::create(b, named, value(fresh),
                                        value(node->operands[0]), offsets, sizes,
                                        strides);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops of the program
+//===----------------------------------------------------------------------===//
+
+/// Where a turn's part lies among those of all turns.
+struct TurnPlace {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  TurnPlace(OpBuilder &b, RankedTensorType stack, Value turn) {
+    int64_t rank = stack.getRank();
+    offsets.assign(rank, b.getIndexAttr(0));
+    strides.assign(rank, b.getIndexAttr(1));
+    sizes = getAsIndexOpFoldResult(b.getContext(), stack.getShape());
+    offsets[0] = turn;
+    sizes[0] = b.getIndexAttr(1);
+  }
+};
+
+Value NodeEmitter::atTurn(const Node *node) {
+  const Node *stack = node->operands[0];
+  TurnPlace place(b, typeOf(stack), turns.at(node->region));
+  return tensor::ExtractSliceOp::create(b, named, typeOf(node), value(stack),
+                                        place.offsets, place.sizes,
+                                        place.strides);
+}
+
+Value NodeEmitter::putTurn(const Node *node) {
+  TurnPlace place(b, typeOf(node), turns.at(node->region));
+  return tensor::InsertSliceOp::create(b, named, value(node->operands[1]),
+                                       value(node->operands[0]), place.offsets,
+                                       place.sizes, place.strides);
 }
 
 } // namespace cleave::dsl

@@ -10,13 +10,6 @@ namespace cleave::dsl {
 /// A body of more steps compiles slowly and gains nothing.
 static constexpr size_t kMostSteps = 64;
 
-bool isWithin(const Region *region, const Region *top) {
-  for (; region; region = region->parent)
-    if (region == top)
-      return true;
-  return false;
-}
-
 static bool hasBody(const Node *node) {
   return node->kind == Kind::Map || node->kind == Kind::Reduce;
 }
@@ -158,6 +151,10 @@ void Functions::fuse(const Node *node) {
   auto inner = [&](const Node *operand) -> const Fused * {
     return inlined.count(operand) ? &bodies.at(operand) : nullptr;
   };
+  // In the order of the node's own operands, however the body reads them.
+  for (const Node *operand : plain.at(node))
+    if (!inlined.count(operand))
+      inliner.operand(operand);
   int last = inliner.append(node->body, plain.at(node), inner);
   // The result is the last step.
   if (last != static_cast<int>(result.body.steps.size()) - 1) {
@@ -176,22 +173,29 @@ void Functions::collect(const Region *region, const Region *top, Turn &turn) {
     if (std::find(list.begin(), list.end(), node) == list.end())
       list.push_back(node);
   };
-  for (const auto &item : region->items) {
-    if (auto *inner = std::get_if<std::unique_ptr<Region>>(&item)) {
-      collect(inner->get(), top, turn);
-      continue;
-    }
-    const Node *node = std::get<Node *>(item);
-    if (!isWritten(node))
-      continue;
+  auto visit = [&](const Node *node) {
     for (const Node *operand : operands(node))
       if (!isWithin(operand->region, top))
         add(turn.inputs, operand);
     bool isRead = returned.count(node) != 0;
     for (const Node *reader : readers[node])
       isRead |= !isWithin(reader->region, top);
-    if (isRead)
+    if (isRead && isWithin(node->region, top))
       add(turn.results, node);
+  };
+  for (const auto &item : region->items) {
+    auto *inner = std::get_if<std::unique_ptr<Region>>(&item);
+    if (!inner) {
+      if (const Node *node = std::get<Node *>(item); isWritten(node))
+        visit(node);
+      continue;
+    }
+    for (const Node *carried : (*inner)->carried)
+      visit(carried);
+    collect(inner->get(), top, turn);
+    for (const Node *result : (*inner)->results)
+      if (live.count(result))
+        visit(result);
   }
 }
 
@@ -225,55 +229,79 @@ static std::string toKey(const Node *node) {
   return text;
 }
 
-std::string Functions::keyOf(const Region *region, Turn &turn) const {
-  std::unordered_map<const Node *, std::string> names;
-  std::string key;
-  auto shardingOf = [&](const Node *node) {
-    auto it = shardings.find(node);
-    return it == shardings.end() ? std::string() : it->second.text;
-  };
-  for (const Node *input : turn.inputs) {
-    names[input] = "$" + std::to_string(names.size());
-    key += names[input] + nameOf(input->type) + toText(input->shape);
-    // Arguments of one function lie in one way.
-    if (input->isLeaf())
-      key += shardingOf(input);
-    key += "\n";
-  }
-  for (const auto &item : region->items) {
-    std::vector<const Node *> reads, makes;
-    if (auto *inner = std::get_if<std::unique_ptr<Region>>(&item)) {
-      const Turn &nested = turns.at(inner->get());
-      reads = nested.inputs;
-      makes = nested.results;
-      key += "{" + nested.key + "}";
-    } else {
-      const Node *node = std::get<Node *>(item);
-      if (!isWritten(node))
-        continue;
-      reads = operands(node);
-      makes = {node};
-      key += toKey(node) + shardingOf(node);
-      if (hasBody(node))
-        key += toKey(fused(node).body);
-    }
+std::string Functions::shardingOf(const Node *node) const {
+  auto it = shardings.find(node);
+  return it == shardings.end() ? "" : it->second.text;
+}
+
+void Functions::addKey(const Region *region, ValueNames &names,
+                       std::string &key) const {
+  auto line = [&](const std::string &what,
+                  const std::vector<const Node *> &reads,
+                  const std::vector<const Node *> &makes) {
+    key += what;
     for (const Node *read : reads)
       key += " " + names.at(read);
+    key += " =";
     for (const Node *made : makes) {
       names[made] = "%" + std::to_string(names.size());
       key += " " + names[made];
     }
     key += "\n";
+  };
+  for (const auto &item : region->items) {
+    auto *inner = std::get_if<std::unique_ptr<Region>>(&item);
+    if (!inner) {
+      const Node *node = std::get<Node *>(item);
+      if (isWritten(node))
+        line(toKey(node) + shardingOf(node) +
+                 (hasBody(node) ? toKey(fused(node).body) : ""),
+             operands(node), {node});
+    } else if (!(*inner)->isLoop()) {
+      const Turn &nested = turns.at(inner->get());
+      line("{" + nested.key + "}", nested.inputs, nested.results);
+    } else if (isLoopWritten(inner->get())) {
+      const Region &loop = **inner;
+      std::vector<const Node *> inits;
+      for (const Node *carried : loop.carried)
+        inits.push_back(carried->operands[0]);
+      line("loop " + std::to_string(loop.turns.size), inits,
+           {loop.carried.begin(), loop.carried.end()});
+      addKey(&loop, names, key);
+      line("end", {loop.yields.begin(), loop.yields.end()},
+           {loop.results.begin(), loop.results.end()});
+    }
   }
+}
+
+std::string Functions::keyOf(const Region *region, const Turn &turn) const {
+  ValueNames names;
+  std::string key;
+  for (const Node *input : turn.inputs) {
+    names[input] = "$" + std::to_string(names.size());
+    key += names[input] + nameOf(input->type) + toText(input->shape);
+    // Arguments of one function lie in one way.
+    if (input->isLeaf() || input->kind == Kind::AtTurn)
+      key += shardingOf(input);
+    key += "\n";
+  }
+  addKey(region, names, key);
   for (const Node *result : turn.results)
     key += "=" + names.at(result);
   return key;
+}
+
+bool Functions::isLoopWritten(const Region *region) const {
+  return std::any_of(region->results.begin(), region->results.end(),
+                     [&](const Node *node) { return live.count(node) != 0; });
 }
 
 void Functions::describe(const Region *region) {
   for (const auto &item : region->items)
     if (auto *inner = std::get_if<std::unique_ptr<Region>>(&item))
       describe(inner->get());
+  if (region->isLoop())
+    return;
   Turn turn;
   collect(region, region, turn);
   turn.key = keyOf(region, turn);

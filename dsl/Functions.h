@@ -28,6 +28,7 @@ public:
     return live.count(node) && !inlined.count(node);
   }
   const Fused &fused(const Node *node) const { return bodies.at(node); }
+  bool isLoopWritten(const Region *region) const;
   /// What the node reads when it is written.
   const std::vector<const Node *> &operands(const Node *node) const {
     auto it = bodies.find(node);
@@ -53,7 +54,10 @@ private:
   void fuse(const Node *node);
   void describe(const Region *region);
   void collect(const Region *region, const Region *top, Turn &turn);
-  std::string keyOf(const Region *region, Turn &turn) const;
+  std::string keyOf(const Region *region, const Turn &turn) const;
+  using ValueNames = std::unordered_map<const Node *, std::string>;
+  void addKey(const Region *region, ValueNames &names, std::string &key) const;
+  std::string shardingOf(const Node *node) const;
 
   const Entry &entry;
   const Shardings &shardings;
@@ -65,9 +69,6 @@ private:
   std::unordered_map<const Region *, Turn> turns;
   std::unordered_map<std::string, unsigned> counts;
 };
-
-/// Whether the region is `top` or lies in it.
-bool isWithin(const Region *region, const Region *top);
 
 } // namespace cleave::dsl
 

@@ -49,6 +49,13 @@ const char *nameOf(Element type) {
 
 bool isFloat(Element type) { return type <= f64; }
 
+bool isWithin(const Region *region, const Region *top) {
+  for (; region; region = region->parent)
+    if (region == top)
+      return true;
+  return false;
+}
+
 Shape loopsOf(const Node &node) {
   if (node.kind != Kind::Reduce)
     return node.shape;

@@ -130,7 +130,11 @@ enum class Kind : uint8_t {
   Update,  // operand 1 into operand 0 along `axis` at operand 2
   ArgMax,  // along `over[0]`
   TopK,    // along the last dim; two results
-  Pick     // result `index` of operand 0
+  Pick,    // result `index` of operand 0
+  Carried, // what a turn of a loop takes from the one before; first operand 0
+  AtTurn,  // a turn's part of operand 0, which has the loop's dim in front
+  PutTurn, // operand 0 with operand 1 as the turn's part
+  Loop     // value `index` of those that the loop ends with: the operands
 };
 
 enum class Reduction : uint8_t { Sum, Prod, Max, Min };
@@ -158,20 +162,36 @@ struct Node {
   Region *region = nullptr;
   Entry *entry = nullptr;
 
+  /// Whether it is an argument of the entry.
   bool isLeaf() const {
     return kind == Kind::Input || kind == Kind::Weight || kind == Kind::State;
   }
 };
 
-/// A body of nodes in order. The root of an entry, or one turn of a repeat.
+/// A state inside of a loop: all turns' part, and this turn's.
+struct LoopState {
+  Node *stack = nullptr;
+  Node *current = nullptr;
+};
+
+/// A body of nodes in order. The root of an entry, one turn of a repeat, or all
+/// turns of a loop.
 struct Region {
   Region *parent = nullptr;
   /// "layer3" of a repeat "layer"; names of values lose the number where the
   /// turns are one function.
   std::string scope, repeated;
   Place place;
+  /// Of a loop: its dim, and what goes from turn to turn.
+  DimSize turns;
+  std::vector<Node *> carried, yields, results;
+  std::map<std::string, LoopState> states;
+  bool isLoop() const { return turns.size > 0; }
   std::vector<std::variant<Node *, std::unique_ptr<Region>>> items;
 };
+
+/// Whether the region is `top` or lies in it.
+bool isWithin(const Region *region, const Region *top);
 
 struct Output {
   std::string name;

@@ -60,6 +60,19 @@ int BodyBuilder::cast(int step, Element to) {
 // Operands
 //===----------------------------------------------------------------------===//
 
+/// The innermost loop around a region.
+static const Region *loopOf(const Region *region) {
+  while (region && !region->isLoop())
+    region = region->parent;
+  return region;
+}
+
+/// Values of a loop are there while the loop is built.
+static bool isVisible(const Node *node, const Region *current) {
+  const Region *loop = loopOf(node->region);
+  return !loop || isWithin(current, loop);
+}
+
 Maker::Maker(std::string op, const std::vector<Tensor> &operands,
              const Where &where)
     : op(std::move(op)), place(toPlace(where)), usable(!operands.empty()) {
@@ -83,6 +96,15 @@ Maker::Maker(std::string op, const std::vector<Tensor> &operands,
       return;
     }
   }
+  for (const Node *node : nodes)
+    if (node && !isVisible(node, entry->current)) {
+      error("'" + node->name + "' " + toText(node->shape) +
+                " is made in each turn of the loop '" +
+                loopOf(node->region)->scope +
+                "'; outside of it, use what loop() returns",
+            {{node->place, "it is made here"}});
+      return;
+    }
   for (size_t i = 0; first && i < operands.size(); ++i)
     if (!operands[i].node && !operands[i].hasFailed)
       error("operand " + std::to_string(i) + " of " + this->op +

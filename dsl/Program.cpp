@@ -6,7 +6,9 @@
 #include "dsl/Bridge.h"
 #include "runtime/include/cleave/runtime.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -62,8 +64,7 @@ std::vector<CleaveArray> toArrays(const std::vector<Array> &arrays) {
 class Workspace {
 public:
   bool create() {
-    const char *base = std::getenv("TMPDIR");
-    path = std::string(base && *base ? base : "/tmp") + "/cleave-XXXXXX";
+    path = parent() + "/cleave-XXXXXX";
     exists = mkdtemp(path.data()) != nullptr;
     return exists;
   }
@@ -73,6 +74,10 @@ public:
     unlink((path + "/model.so").c_str());
     unlink((path + "/model.h").c_str());
     rmdir(path.c_str());
+  }
+  static std::string parent() {
+    const char *base = std::getenv("TMPDIR");
+    return base && *base ? base : "/tmp";
   }
   std::string path;
 
@@ -166,8 +171,9 @@ Expected<Program> compile(const Model &model, const Plan &plan,
   library.output = options.library;
   if (library.output.empty()) {
     if (!workspace.create())
-      return Expected<Program>::failure("cannot make a directory '" +
-                                        workspace.path + "'\n");
+      return Expected<Program>::failure("cannot make a directory in '" +
+                                        workspace.parent() +
+                                        "': " + std::strerror(errno) + "\n");
     library.output = workspace.path + "/model.so";
   }
   std::string text = dsl::compileLibrary(*model.graph, *plan.data, library);

@@ -1,6 +1,6 @@
 //===- Scope.cpp - Scopes, entries and models -----------------------------===//
 #include "cleave/model.h"
-#include "dsl/Maker.h"
+#include "dsl/Loop.h"
 #include "dsl/Names.h"
 
 namespace cleave {
@@ -83,19 +83,20 @@ Tensor Scope::weight(const std::string &name, const Dims &dims, Element type,
   Maker maker("weight", entry, where);
   std::string path = dsl::join(scopePath, name);
   Shape shape;
+  std::vector<dsl::Region *> loops = dsl::loopsOver(*entry, path);
   if (!dsl::isNameGiven(maker, name) ||
-      !maker.resolve(dims, "'" + path + "'", shape) ||
+      !maker.resolve(dsl::stacked(loops, dims), "'" + path + "'", shape) ||
       !dsl::agrees(maker, entry->graph->weights, path, type, shape))
     return Tensor::failed();
   for (Node *known : entry->weights)
     if (known->name == path)
-      return Tensor(known);
+      return Tensor(dsl::partOf(maker, known, loops));
   if (!dsl::isFree(maker, path))
     return Tensor::failed();
   Node *node = dsl::addLeaf(maker, Kind::Weight, type, shape, path);
   entry->weights.push_back(node);
   entry->graph->weights.insert({path, node});
-  return Tensor(node);
+  return Tensor(dsl::partOf(maker, node, loops));
 }
 
 Tensor Scope::state(const std::string &name, const Dims &dims, Element type,
@@ -103,19 +104,29 @@ Tensor Scope::state(const std::string &name, const Dims &dims, Element type,
   Maker maker("state", entry, where);
   std::string path = dsl::join(scopePath, name);
   Shape shape;
+  std::vector<dsl::Region *> loops = dsl::loopsOver(*entry, path);
   if (!dsl::isNameGiven(maker, name) ||
-      !maker.resolve(dims, "'" + path + "'", shape) ||
+      !maker.resolve(dsl::stacked(loops, dims), "'" + path + "'", shape) ||
       !dsl::agrees(maker, entry->graph->states, path, type, shape))
     return Tensor::failed();
-  if (auto known = entry->states.find(path); known != entry->states.end())
-    return Tensor(known->second.current);
-  if (!dsl::isFree(maker, path))
+  if (loops.size() > 1) {
+    maker.error("state '" + path +
+                "' is made in a loop inside of another; "
+                "keep the state of one loop, or repeat");
     return Tensor::failed();
-  Node *node = dsl::addLeaf(maker, Kind::State, type, shape, path);
-  entry->states[path] = {node, node, maker.place};
-  entry->stateOrder.push_back(path);
-  entry->graph->states.insert({path, node});
-  return Tensor(node);
+  }
+  auto known = entry->states.find(path);
+  if (known == entry->states.end()) {
+    if (!dsl::isFree(maker, path))
+      return Tensor::failed();
+    Node *node = dsl::addLeaf(maker, Kind::State, type, shape, path);
+    known = entry->states.insert({path, {node, node, maker.place}}).first;
+    entry->stateOrder.push_back(path);
+    entry->graph->states.insert({path, node});
+  }
+  if (loops.empty())
+    return Tensor(known->second.current);
+  return Tensor(dsl::stateOf(maker, path, *loops[0]).current);
 }
 
 void Scope::store(const std::string &name, const Tensor &value, Where where) {
@@ -129,26 +140,28 @@ void Scope::store(const std::string &name, const Tensor &value, Where where) {
     return;
   }
   auto slot = entry->states.find(path);
-  if (slot == entry->states.end()) {
+  if (maker && slot == entry->states.end())
     maker.error("store to '" + path + "', which is no state of entry '" +
                 entry->name + "'" + dsl::suggestion(path, entry->stateOrder));
+  if (!maker)
     return;
-  }
+  std::vector<dsl::Region *> loops = dsl::loopsOver(*entry, path);
+  Node *&current = loops.empty() ? slot->second.current
+                                 : dsl::stateOf(maker, path, *loops[0]).current;
   const Node *argument = slot->second.argument;
-  bool fits = value.node->type == argument->type &&
-              value.node->shape.size() == argument->shape.size();
-  for (const dsl::DimSize &dim : argument->shape)
+  bool fits = value.node->type == current->type &&
+              value.node->shape.size() == current->shape.size();
+  for (const dsl::DimSize &dim : current->shape)
     fits &= find(value.node->shape, dim.name) != nullptr;
   if (!fits) {
     maker.error("store of " + dsl::describe(value.node) + " of " +
-                    dsl::nameOf(value.node->type) + " to the state " +
-                    dsl::describe(argument) + " of " +
-                    dsl::nameOf(argument->type) + "; both have one type",
+                    dsl::nameOf(value.node->type) + " to the state '" + path +
+                    "' " + toText(current->shape) + " of " +
+                    dsl::nameOf(current->type) + "; both have one type",
                 {{argument->place, "the state is made here"}});
     return;
   }
-  slot->second.current =
-      const_cast<Node *>(maker.reordered(value.node, argument->shape));
+  current = const_cast<Node *>(maker.reordered(value.node, current->shape));
 }
 
 Tensor Scope::iota(const Dim &dim, Element type, Where where) {
@@ -172,29 +185,24 @@ Tensor Scope::constant(double value, Element type, Where where) {
   return Tensor(maker.map({}, std::move(b.body), Shape()));
 }
 
-Scope::Inside::Inside(const Scope &scope) : entry(scope.entry), repeats(false) {
+Scope::Inside::Inside(const Scope &scope)
+    : entry(scope.entry), outer(scope.entry->current) {
   entry->scopes.push_back(scope.scopePath);
 }
 
-Scope::Inside::Inside(const Scope &scope, const std::string &repeated)
-    : entry(scope.entry), repeats(true) {
-  auto region = std::make_unique<dsl::Region>();
-  region->parent = entry->current;
-  region->scope = scope.scopePath;
+Scope::Inside::Inside(const Scope &scope, const Name &repeated)
+    : Inside(scope) {
+  dsl::Region *region = dsl::openRegion(*entry, scope.scopePath);
+  region->place = dsl::toPlace(repeated.where);
   size_t dot = scope.scopePath.rfind('.');
   std::string above =
       dot == std::string::npos ? "" : scope.scopePath.substr(0, dot);
-  region->repeated = dsl::join(above, repeated);
-  dsl::Region *inner = region.get();
-  entry->current->items.emplace_back(std::move(region));
-  entry->current = inner;
-  entry->scopes.push_back(scope.scopePath);
+  region->repeated = dsl::join(above, repeated.text);
 }
 
 Scope::Inside::~Inside() {
   entry->scopes.pop_back();
-  if (repeats)
-    entry->current = entry->current->parent;
+  entry->current = outer;
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,6 +267,8 @@ void Entry::output(const std::string &name, const Tensor &value, Where where) {
                 "' is an empty Tensor: nothing was assigned to it");
     return;
   }
+  if (!maker)
+    return;
   if (value.node->entry != entry) {
     maker.error("output '" + name + "' of entry '" + entry->name + "' is " +
                 dsl::describe(value.node) + " of entry '" +

@@ -242,6 +242,12 @@ TEST(DslMistakes, Shapes) {
       },
       "+3: error: merge of [a=4, u=1] into 'c' (size 6): the sizes multiply to "
       "4\n");
+  expectMistake(
+      [](Entry &e) {
+        Tensor y = e.input("y", {A, Dim("u", 1), Dim("z", 4)});
+        merge(y, {A, Dim("u")}, Dim("z"));
+      },
+      "+3: error: merge would give 'y' [a=4, u=1, z=4] a second dim 'z'\n");
   expectMistake([](Entry &e) { reorder(x(e), C); },
                 "+0: error: reorder places 1 dims of 'x' [a=4, c=6]; name each "
                 "of them\n");
@@ -488,6 +494,58 @@ TEST(DslMistakes, States) {
       "+3: error: store of 'x' [a=4, c=6] of f32 to the state 'keys' [a=4, "
       "c=6] of bf16; both have one type\n"
       "  +2: note: the state is made here\n");
+}
+
+TEST(DslMistakes, Loops) {
+  expectMistake(
+      [](Entry &e) {
+        Tensor y = e.loop(
+            Dim("layer", 3), [](Scope, Tensor v) { return sum(v, C); }, x(e));
+        e.output("y", y);
+      },
+      "+3: error: a turn of the loop makes 'layer.sum' [a=4] of f32 from 'x' "
+      "[a=4, c=6] of f32; both must have one type\n");
+  expectMistake(
+      [](Entry &e) {
+        Tensor kept;
+        e.loop(
+            Dim("layer", 3),
+            [&](Scope m, Tensor v) {
+              kept = v * m.weight("gain", A);
+              return kept;
+            },
+            x(e));
+        e.output("y", kept);
+      },
+      "+10: error: 'layer.multiply' [a=4, c=6] is made in each turn of the "
+      "loop 'layer'; outside of it, use what loop() returns\n"
+      "  +6: note: it is made here\n");
+  expectMistake(
+      [](Entry &e) {
+        e.loop(Dim("layer"), [](Scope, Tensor v) { return v; }, x(e));
+      },
+      "+2: error: dim 'layer' has no size in entry 'forward'; give it one: "
+      "Dim(\"layer\", size), or entry(\"forward\", {dim(size)})\n");
+  expectMistake(
+      [](Entry &e) {
+        Tensor nothing;
+        e.output("y", e.loop(
+                          Dim("layer", 2), [](Scope, Tensor v) { return v; },
+                          nothing));
+      },
+      "+3: error: output 'y' is an empty Tensor: nothing was assigned to it\n");
+  expectMistake(
+      [](Entry &e) {
+        auto inner = [](Scope m, Tensor v) {
+          return v + m.state("sum", {A, C});
+        };
+        auto outer = [&](Scope m, Tensor v) {
+          return m.loop(Dim("inner", 2), inner, v);
+        };
+        e.loop(Dim("outer", 2), outer, x(e));
+      },
+      "+3: error: state 'outer.inner.sum' is made in a loop inside of another; "
+      "keep the state of one loop, or repeat\n");
 }
 
 TEST(DslMistakes, EntriesAgree) {

@@ -80,12 +80,12 @@ std::vector<Array> weights(std::vector<std::vector<float>> &storage) {
 
 /// A cache that is filled by a prompt and then token by token gives the scores
 /// that the whole sequence at once gives.
-void decodesLikeWhole(const Plan &plan, int64_t ranks) {
-  Expected<Program> program = compile(model(), plan);
+void decodesLikeWhole(const Model &model, const Plan &plan, int64_t ranks,
+                      const std::vector<Array> &weights) {
+  Expected<Program> program = compile(model, plan);
   ASSERT_TRUE(program) << program.error();
   EXPECT_EQ(program->ranks(), ranks);
-  std::vector<std::vector<float>> storage;
-  ASSERT_EQ(program->load(weights(storage)), "");
+  ASSERT_EQ(program->load(weights), "");
   std::vector<int32_t> tokens = {1, 5, 3, 9, 0, 2, 4, 4, 8, 7, 6, 1};
   std::vector<float> whole(2 * 6 * 10), prompt(2 * 4 * 10), step(2 * 10);
   int32_t position = 0;
@@ -115,9 +115,66 @@ void decodesLikeWhole(const Plan &plan, int64_t ranks) {
 }
 
 TEST(DslProgram, EntriesShareWeightsAndCache) {
-  decodesLikeWhole(plan({{"dp", 1}, {"tp", 1}}), 1);
-  decodesLikeWhole(plan({{"dp", 2}, {"tp", 2}}), 4);
-  decodesLikeWhole(plan({{"dp", 1}, {"tp", 3}}), 3);
+  std::vector<std::vector<float>> storage;
+  std::vector<Array> all = weights(storage);
+  decodesLikeWhole(model(), plan({{"dp", 1}, {"tp", 1}}), 1, all);
+  decodesLikeWhole(model(), plan({{"dp", 2}, {"tp", 2}}), 4, all);
+  decodesLikeWhole(model(), plan({{"dp", 1}, {"tp", 3}}), 3, all);
+}
+
+/// The model with its layers in a loop, whose weights and cache lie in stacks.
+Model loopModel() {
+  const Dim L("layer", 2);
+  Model m("looped");
+  for (auto [name, length] :
+       {std::pair("prefill", 4), {"decode", 1}, {"whole", 6}}) {
+    Entry e = m.entry(name, {S(length)});
+    Tensor tokens = e.input("tokens", {B, S}, i32);
+    Tensor position = e.input("position", {}, i32);
+    Tensor x = embedding(e["embed"], tokens, V, D);
+    x = e.loop(L, layer, x, position);
+    e.output("logits", dot(x, e.weight("head", {D, V}), D));
+  }
+  return m;
+}
+
+TEST(DslProgram, LoopsCarryStacks) {
+  std::vector<std::vector<float>> storage;
+  std::vector<Array> single = weights(storage),
+                     stacks(single.begin(), single.begin() + 2);
+  std::vector<std::vector<float>> joined(4);
+  for (int i : {0, 1, 2, 3}) {
+    const Array &one = single[2 + i], &two = single[6 + i];
+    size_t half = storage[2 + i].size();
+    joined[i] = storage[2 + i];
+    joined[i].insert(joined[i].end(), storage[6 + i].begin(),
+                     storage[6 + i].end());
+    ASSERT_EQ(joined[i].size(), 2 * half);
+    Index shape = one.shape;
+    EXPECT_EQ(shape, two.shape);
+    shape.insert(shape.begin(), 2);
+    std::string name = "layer" + one.name.substr(std::string("layer0").size());
+    stacks.push_back(Array::of(name, shape, joined[i].data()));
+  }
+  decodesLikeWhole(loopModel(), plan({{"dp", 2}, {"tp", 2}}), 4, stacks);
+  // The loop computes what the repeated layers compute.
+  std::vector<float> looped(2 * 6 * 10), repeated = looped;
+  std::vector<int32_t> tokens = {1, 5, 3, 9, 0, 2, 4, 4, 8, 7, 6, 1};
+  int32_t position = 0;
+  for (bool isLoop : {false, true}) {
+    Expected<Program> program =
+        compile(isLoop ? loopModel() : model(), plan({{"dp", 1}, {"tp", 1}}));
+    ASSERT_TRUE(program) << program.error();
+    ASSERT_EQ(program->load(isLoop ? stacks : single), "");
+    ASSERT_EQ(program->run("whole",
+                           {Array::of("tokens", {2, 6}, tokens.data()),
+                            Array::of("position", {}, &position)},
+                           {Array::of("logits", {2, 6, 10},
+                                      (isLoop ? looped : repeated).data())}),
+              "");
+  }
+  for (size_t i = 0; i < looped.size(); ++i)
+    EXPECT_NEAR(looped[i], repeated[i], 1e-4);
 }
 
 TEST(DslProgram, TellsWhatIsWrong) {
@@ -143,6 +200,13 @@ TEST(DslProgram, TellsWhatIsWrong) {
                                  "such file or directory\n"),
             std::string::npos)
       << program.error();
+  setenv("TMPDIR", "/nowhere", 1);
+  program = compile(m, p);
+  unsetenv("TMPDIR");
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error(),
+            "cannot make a directory in '/nowhere': No such file or "
+            "directory\n");
 }
 
 TEST(DslProgram, KeepsTheLibraryAndTakesMeshSizes) {

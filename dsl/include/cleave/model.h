@@ -12,9 +12,26 @@ namespace cleave {
 namespace dsl {
 struct Entry;
 struct Graph;
+struct Region;
 } // namespace dsl
 
 inline namespace lang {
+
+/// A name or a dim, and where it was written.
+struct Name {
+  Name(const char *text, Where where = Where::current())
+      : text(text), where(where) {}
+  Name(std::string text, Where where = Where::current())
+      : text(std::move(text)), where(where) {}
+  std::string text;
+  Where where;
+};
+struct Turns {
+  Turns(const Dim &dim, Where where = Where::current())
+      : dim(dim), where(where) {}
+  Dim dim;
+  Where where;
+};
 
 /// A place in the model with a path, "layer0.attn": weights are named after it,
 /// plans speak of it, and reports show it.
@@ -57,15 +74,23 @@ public:
   /// Turns that do the same become one function of the program, called with the
   /// weights of each.
   template <typename F, typename X, typename... Args>
-  X repeat(const std::string &name, int64_t times, F &&f, X x,
-           const Args &...args) {
+  X repeat(const Name &name, int64_t times, F &&f, X x, const Args &...args) {
     for (int64_t i = 0; i < times; ++i) {
-      Scope inner = (*this)[name + std::to_string(i)];
+      Scope inner = (*this)[name.text + std::to_string(i)];
       inner.turn = i;
       Inside inside(inner, name);
       x = std::invoke(f, inner, std::move(x), args...);
     }
     return x;
+  }
+
+  /// The same as a loop of the program, in one scope with the dim's name. Its
+  /// weights and states have the dim in front: those of all turns are one.
+  template <typename F, typename... Args>
+  Tensor loop(const Turns &turns, F &&f, const Tensor &x, const Args &...args) {
+    Scope inner = (*this)[turns.dim.name()];
+    Inside inside(inner, turns, x);
+    return inside.close(std::invoke(f, inner, inside.carried(), args...));
   }
 
 protected:
@@ -78,13 +103,20 @@ protected:
   public:
     explicit Inside(const Scope &scope);
     /// Of one turn of a repeat.
-    Inside(const Scope &scope, const std::string &repeated);
+    Inside(const Scope &scope, const Name &repeated);
+    /// Of all turns of a loop.
+    Inside(const Scope &scope, const Turns &turns, const Tensor &x);
     ~Inside();
     Inside(const Inside &) = delete;
+    /// What a turn of the loop begins with, and what it ends with.
+    Tensor carried() const;
+    Tensor close(const Tensor &result);
 
   private:
     dsl::Entry *entry;
-    bool repeats;
+    dsl::Region *outer;
+    Tensor first;
+    Where where;
   };
   friend Tensor rms_norm(Scope, const Tensor &, const Dims &, double, Where);
   friend Tensor layer_norm(Scope, const Tensor &, const Dims &, double, Where);
