@@ -287,17 +287,27 @@ static Operation *firstReader(Value value, Operation *otherwise) {
   return first ? first : otherwise;
 }
 
-/// What propagation moves for several readers; theirs is the need.
+/// What propagation moves for several readers, whose the need is, or reduces
+/// behind a loop.
 LogicalResult Partitioner::partitionMove(ConstraintOp move) {
   Sharding target = declared(move.getResult());
+  AxisList reduced =
+      withoutAxes(declared(move.getInput()).partial, target.partial);
   auto reason = [&] {
-    std::string lies = toString(mesh, target);
-    return Reason{
-        (move.getBecause()->str() + ", which compute with it as " + lies),
-        "annotate it with " + lies};
+    std::string because = move.getBecause()->str();
+    if (reduced.empty()) {
+      std::string lies = toString(mesh, target);
+      return Reason{because + ", which compute with it as " + lies,
+                    "annotate it with " + lies};
+    }
+    std::string axes = toString(mesh, reduced);
+    return Reason{"a dim that it reduces is cut over " + axes + "; " + because,
+                  "leave that dim whole over " + axes};
   };
-  FailureOr<Value> block = get(move.getInput(), target,
-                               {firstReader(move.getResult(), move), reason});
+  Operation *loop = reduced.empty() ? nullptr : move.getInput().getDefiningOp();
+  FailureOr<Value> block =
+      get(move.getInput(), target,
+          {loop ? loop : firstReader(move.getResult(), move), reason});
   if (failed(block))
     return failure();
   define(move.getResult(), target, *block);

@@ -7,6 +7,8 @@
 //   r -> u        infinite: r is not partial unless u is
 //   v -> sink     infinite, if v is needed whole
 //
+// What a loop carries is tied to what it yields, and a partial init to both.
+//
 // An operand that an op only adds to summands of its own needs no edge.
 // Operands that must be partial together (both summands of an add) are tied by
 // infinite edges. Where an op admits several sets of partial operands (either
@@ -101,18 +103,50 @@ void Painter::findModes(unsigned op) {
   }
 }
 
-void Painter::findPotential() {
-  for (auto [v, value] : llvm::enumerate(problem.values)) {
-    declared[v] = !value.declared.empty() && value.declaredKind == color.kind &&
-                  has(value.declared);
-    potential[v] = creates(v);
-  }
+/// Whether nothing forbids that the loop carries summands.
+bool Painter::mayCarry(unsigned op) const {
+  const PartialOp &o = problem.ops[op];
+  return o.loop && opKinds[op].value_or(color.kind) == color.kind &&
+         llvm::none_of(color.axes, [&](AxisRef ref) {
+           return overlaps(problem.values[o.operands[kIterArg]].cutAxes, ref);
+         });
+}
+
+/// From what is created and carried to what follows from it.
+void Painter::spread() {
   for (auto [i, op] : llvm::enumerate(problem.ops)) {
-    findModes(i);
+    modes[i].clear();
+    if (!op.loop)
+      findModes(i);
+    else if (potential[op.operands[kIterArg]])
+      modes[i].push_back({kYielded});
     if (!modes[i].empty())
       for (unsigned r : op.results)
         potential[r] = true;
   }
+}
+
+void Painter::findPotential() {
+  std::vector<unsigned> loops;
+  for (unsigned i = 0; i < problem.ops.size(); ++i)
+    if (mayCarry(i))
+      loops.push_back(i);
+  for (auto [v, value] : llvm::enumerate(problem.values))
+    declared[v] = !value.declared.empty() && value.declaredKind == color.kind &&
+                  has(value.declared);
+  // A loop carries summands as long as nothing shows that it yields none.
+  size_t numLoops = 0;
+  do {
+    numLoops = loops.size();
+    for (unsigned v = 0; v < potential.size(); ++v)
+      potential[v] = creates(v);
+    for (unsigned i : loops)
+      potential[problem.ops[i].operands[kIterArg]] = true;
+    spread();
+    llvm::erase_if(loops, [&](unsigned i) {
+      return !potential[problem.ops[i].operands[kYielded]];
+    });
+  } while (loops.size() < numLoops);
 }
 
 /// Values that cannot stay partial, and declarations that contradict that.
@@ -130,7 +164,8 @@ void Painter::findWhole() {
   }
   for (auto [i, op] : llvm::enumerate(problem.ops))
     for (auto [position, v] : llvm::enumerate(op.operands)) {
-      if (!potential[v] || joins(i, position) ||
+      bool carried = op.loop && !modes[i].empty();
+      if (!potential[v] || joins(i, position) || carried ||
           llvm::any_of(modes[i], [&](const Mode &mode) {
             return llvm::is_contained(mode, position);
           }))
@@ -179,6 +214,10 @@ std::vector<Painter::Part> Painter::findParts() const {
         unite(op.operands[position]);
     for (unsigned r : op.results)
       unite(r);
+    if (op.loop)
+      for (unsigned v : op.operands)
+        if (potential[v])
+          unite(v);
   }
   std::vector<unsigned> index(leader.size(), kNone);
   std::vector<Part> parts;
@@ -209,6 +248,10 @@ void Painter::build(MinCut &graph, const Part &part) const {
   }
   for (unsigned i : part.ops) {
     const PartialOp &op = problem.ops[i];
+    if (op.loop) {
+      buildLoop(graph, i);
+      continue;
+    }
     const Mode &mode = modes[i][chosen[i]];
     unsigned u = node[op.operands[mode.front()]];
     for (auto [position, v] : llvm::enumerate(op.operands)) {
@@ -230,6 +273,19 @@ void Painter::build(MinCut &graph, const Part &part) const {
       graph.addEdge(node[r], u, MinCut::kInfinite);
     }
   }
+}
+
+void Painter::buildLoop(MinCut &graph, unsigned op) const {
+  const PartialOp &loop = problem.ops[op];
+  unsigned arg = node[loop.operands[kIterArg]];
+  unsigned yielded = node[loop.operands[kYielded]];
+  graph.addEdge(arg, yielded, MinCut::kInfinite);
+  graph.addEdge(yielded, arg, MinCut::kInfinite);
+  if (unsigned init = loop.operands[kInit]; potential[init])
+    graph.addEdge(node[init], arg, MinCut::kInfinite);
+  unsigned result = loop.results.front();
+  graph.addEdge(yielded, node[result], capacity(result));
+  graph.addEdge(node[result], yielded, MinCut::kInfinite);
 }
 
 bool Painter::passes(unsigned op, const std::vector<bool> &kept) const {

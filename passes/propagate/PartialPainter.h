@@ -14,6 +14,9 @@ namespace cleave {
 /// No producer.
 inline constexpr unsigned kNone = ~0u;
 
+/// Positions of a loop's operands.
+inline constexpr unsigned kInit = 0, kIterArg = 1, kYielded = 2;
+
 struct Color {
   ReductionKind kind = ReductionKind::Sum;
   AxisList axes;
@@ -46,6 +49,8 @@ private:
   bool creates(unsigned value) const;
   bool joins(unsigned op, unsigned position) const;
   void findPotential();
+  void spread();
+  bool mayCarry(unsigned op) const;
   void findModes(unsigned op);
   bool allows(unsigned op, llvm::ArrayRef<unsigned> positions) const;
   void findWhole();
@@ -58,13 +63,14 @@ private:
                     std::vector<bool> &kept);
   double cut(const Part &part, std::vector<bool> &kept);
   void build(MinCut &graph, const Part &part) const;
+  void buildLoop(MinCut &graph, unsigned op) const;
   bool passes(unsigned op, const std::vector<bool> &kept) const;
   bool isProduced(unsigned value, const std::vector<bool> &kept) const;
   void finish(const Part &part, const std::vector<bool> &kept);
   void reportBroken(const Part &part, unsigned value, bool produced);
   void report(PartialError::Kind kind, unsigned value, unsigned op);
   double reduceBytes(unsigned value) const {
-    return problem.reduceCost(value, color.axes);
+    return problem.values[value].times * problem.reduceCost(value, color.axes);
   }
   int64_t capacity(unsigned value) const {
     return std::llround(reduceBytes(value) * kScale);

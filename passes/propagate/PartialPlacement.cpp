@@ -70,12 +70,15 @@ PartialResult placePartials(const PartialProblem &given) {
   result.kinds.resize(numValues, ReductionKind::Sum);
   std::vector<unsigned> producer(numValues, kNone);
   std::vector<std::optional<ReductionKind>> opKinds(given.ops.size());
-  for (auto [i, op] : llvm::enumerate(given.ops))
+  for (auto [i, op] : llvm::enumerate(given.ops)) {
+    if (op.loop)
+      producer[op.operands[kIterArg]] = i;
     for (unsigned r : op.results) {
       producer[r] = i;
       if (!given.values[r].created.empty())
         opKinds[i] = given.values[r].kind;
     }
+  }
   for (const Color &color : findColors(given))
     Painter(*problem, color, producer, opKinds, result).run();
   for (unsigned v = 0; v < numValues; ++v) {
@@ -83,7 +86,7 @@ PartialResult placePartials(const PartialProblem &given) {
     result.kept[v] = normalizeAxisSet(result.kept[v]);
     AxisList reduced = result.reducedAt(v);
     if (!reduced.empty())
-      result.bytes += problem->reduceCost(v, reduced);
+      result.bytes += given.values[v].times * problem->reduceCost(v, reduced);
   }
   return result;
 }

@@ -55,6 +55,7 @@ static PartialValue partialValue(const PropagationValue &from,
   value.cutAxes = sharding.shardedAxes();
   llvm::append_range(value.cutAxes, sharding.replicated);
   value.cutAxes = normalizeAxisSet(value.cutAxes);
+  value.times = from.times;
   value.declared = from.initial.partial;
   value.declaredKind = from.initial.kind;
   return value;
@@ -83,6 +84,7 @@ Placement Placer::place(const PropagationProblem &problem,
     PartialOp &entry = partials.ops.emplace_back();
     entry.operands.assign(op.operands.begin(), op.operands.end());
     entry.results.assign(op.results.begin(), op.results.end());
+    entry.loop = op.tie == Tie::Loop;
     placement.choices.push_back(nullptr);
     if (op.tie != Tie::None)
       continue;

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -399,35 +400,64 @@ LogicalResult ProgramGraph::solve() {
 // Writing back
 //===----------------------------------------------------------------------===//
 
-/// Each move becomes a constraint right behind the value.
-void ProgramGraph::insertMoves() const {
-  llvm::DenseMap<unsigned, Value> moved;
+/// How the value is written: what a loop gives lies as its iter-arg does until
+/// it is reduced.
+std::vector<unsigned> ProgramGraph::carriedAs() const {
+  std::vector<unsigned> carried(values.size());
+  std::iota(carried.begin(), carried.end(), 0);
+  for (const PropagationOp &op : problem.ops)
+    if (op.tie == Tie::Loop)
+      carried[op.results[0]] = op.operands[1];
+  return carried;
+}
+
+/// A constraint right behind `value`.
+Value ProgramGraph::constrain(Value value, unsigned id,
+                              const Twine &because) const {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  ShardingAttr sharding =
+      toShardingAttr(builder.getContext(), mesh, shardings[id]);
+  auto constraint =
+      ConstraintOp::create(builder, value.getLoc(), value.getType(), value,
+                           sharding, builder.getStringAttr(because));
+  constraint->setDiscardableAttr(kShardingAttr, sharding);
+  return constraint;
+}
+
+/// Results of loops that are reduced, and what moves for several readers.
+void ProgramGraph::insertConstraints(ArrayRef<unsigned> carried) const {
+  llvm::DenseMap<unsigned, Value> behind;
+  for (auto [id, arg] : llvm::enumerate(carried)) {
+    if (shardings[arg].partial == shardings[id].partial)
+      continue;
+    Value value = values[id].value;
+    Value reduced = constrain(value, id, "reduced once, behind the loop");
+    value.replaceAllUsesExcept(reduced, reduced.getDefiningOp());
+    behind[id] = reduced;
+  }
   for (const SharedMove &move : moves) {
-    auto before = moved.find(move.value);
+    auto known = behind.find(move.value);
     Value value =
-        before == moved.end() ? values[move.value].value : before->second;
-    OpBuilder builder(value.getContext());
-    builder.setInsertionPointAfterValue(value);
-    ShardingAttr sharding =
-        toShardingAttr(builder.getContext(), mesh, shardings[move.moved]);
-    auto constraint = ConstraintOp::create(
-        builder, value.getLoc(), value.getType(), value, sharding,
-        builder.getStringAttr("moved once for its " +
-                              Twine(move.readers.size()) + " readers"));
-    constraint->setDiscardableAttr(kShardingAttr, sharding);
-    moved[move.moved] = constraint;
-    for (unsigned reader : move.readers)
-      value.replaceUsesWithIf(constraint, [&](OpOperand &use) {
+        known == behind.end() ? values[move.value].value : known->second;
+    Value moved = constrain(value, move.moved,
+                            "moved once for its " + Twine(move.readers.size()) +
+                                " readers");
+    value.replaceUsesWithIf(moved, [&](OpOperand &use) {
+      return llvm::any_of(move.readers, [&](unsigned reader) {
         return ops[reader].op->isAncestor(use.getOwner());
       });
+    });
+    behind[move.moved] = moved;
   }
 }
 
 void ProgramGraph::annotate() const {
   ModuleOp root = module;
   MLIRContext *context = root.getContext();
+  std::vector<unsigned> carried = carriedAs();
   auto attrOf = [&](unsigned id) {
-    return toShardingAttr(context, mesh, shardings[id]);
+    return toShardingAttr(context, mesh, shardings[carried[id]]);
   };
   auto withSharding = [&](DictionaryAttr attrs, unsigned id) {
     NamedAttrList list(attrs);
@@ -470,7 +500,7 @@ void ProgramGraph::annotate() const {
     else
       op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(context, attrs));
   });
-  insertMoves();
+  insertConstraints(carried);
 }
 
 } // namespace cleave

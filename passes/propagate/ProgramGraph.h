@@ -74,7 +74,10 @@ private:
   bool letsThrough(unsigned op, ReductionKind kind,
                    const llvm::BitVector &partial) const;
   void report(const PartialError &error) const;
-  void insertMoves() const;
+  std::vector<unsigned> carriedAs() const;
+  mlir::Value constrain(mlir::Value value, unsigned id,
+                        const llvm::Twine &because) const;
+  void insertConstraints(llvm::ArrayRef<unsigned> carried) const;
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, unsigned> ids;
