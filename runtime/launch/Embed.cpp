@@ -206,6 +206,13 @@ int32_t cleave_world_call(CleaveWorld *world, const char *entry,
       error);
 }
 
+void cleave_world_measure(CleaveWorld *world) { world->world.measure(); }
+
+CleaveUsage cleave_world_usage(const CleaveWorld *world, int64_t rank) {
+  bool exists = rank >= 0 && rank < world->world.program.numRanks;
+  return exists ? world->world.usage(rank) : CleaveUsage{};
+}
+
 void cleave_world_destroy(CleaveWorld *world) { delete world; }
 
 //===----------------------------------------------------------------------===//

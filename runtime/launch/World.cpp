@@ -12,7 +12,7 @@
 namespace cleave::rt {
 
 // Commands besides the indices of entries.
-constexpr int32_t kInit = -1, kQuit = -2;
+constexpr int32_t kInit = -1, kQuit = -2, kMeasure = -3;
 constexpr long kSleepNanoseconds = 50'000'000;
 
 static void sleepOn(const std::atomic<uint32_t> &word, uint32_t value) {
@@ -58,6 +58,7 @@ Status World::serve(int64_t index) {
   LocalBackend backend(*area, index, timeout);
   Rank rank(program, mesh, index, backend, area->arena(index),
             area->resident(index));
+  rank.usage = &area->rank(index).usage;
   Control &control = area->control();
   std::atomic<uint32_t> &served = area->rank(index).served;
   uint32_t last = 0;
@@ -69,6 +70,8 @@ Status World::serve(int64_t index) {
     Status status;
     if (entry == kInit)
       status = rank.init();
+    else if (entry == kMeasure)
+      rank.startMeasuring();
     else if (entry >= 0)
       status = rank.call(program.entries[entry]);
     if (!status.ok())
@@ -150,6 +153,8 @@ Status World::call(const CleaveEntry &entry,
       gather(mesh, r, output, area->arena(r));
   return Status();
 }
+
+void World::measure() { (void)command(kMeasure); }
 
 Status World::setState(const BoundArray &state) {
   for (int64_t r = 0; r < program.numRanks; ++r)

@@ -22,6 +22,9 @@ public:
   Status loadPacked(const std::string &folder);
   Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
               const std::vector<BoundArray> &outputs);
+  /// Begins to measure all ranks, from zero.
+  void measure();
+  CleaveUsage usage(int64_t rank) const { return area->rank(rank).usage; }
   Status setState(const BoundArray &state);
   void getState(const BoundArray &state);
 

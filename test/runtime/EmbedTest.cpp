@@ -175,6 +175,26 @@ TEST_P(Embed, LoadsPacks) {
   }
 }
 
+TEST_P(Embed, MeasuresRanks) {
+  ASSERT_EQ(load(), 0);
+  ASSERT_EQ(forward(), 0);
+  EXPECT_EQ(cleave_world_usage(world, 0).numComms, 0); // not asked for
+  cleave_world_measure(world);
+  for (int call = 1; call <= 3; ++call) {
+    ASSERT_EQ(forward(), 0) << error.message;
+    for (int64_t rank : {0, 1}) {
+      CleaveUsage usage = cleave_world_usage(world, rank);
+      EXPECT_EQ(usage.numComms, call);
+      EXPECT_EQ(usage.sentBytes, call * 48); // 2 halves of 3x4 f32
+      EXPECT_GT(usage.commSeconds, 0);
+      EXPECT_GT(usage.seconds, usage.commSeconds);
+    }
+  }
+  cleave_world_measure(world);
+  EXPECT_EQ(cleave_world_usage(world, 1).sentBytes, 0);
+  EXPECT_EQ(cleave_world_usage(world, 2).numComms, 0); // no such rank
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, Embed,
                          testing::Values(CLEAVE_THREADS, CLEAVE_PROCESSES),
                          [](const auto &info) {
