@@ -67,7 +67,7 @@ struct Layers {
   Tensor head(Entry &e, Tensor x) const {
     x = norm(e["norm"], x);
     Tensor weight =
-        e.weight(config.tied ? "embed.weight" : "head", {V, D}, type);
+        e.weight(config.tied ? "embed.weight" : "lm_head.weight", {V, D}, type);
     return dot(x, weight, D);
   }
 
