@@ -1,6 +1,7 @@
 //===- Driver.cpp - The subcommands ---------------------------------------===//
 #include "driver/Driver.h"
 #include "driver/LoadModel.h"
+#include "driver/TieWeights.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "passes/Registration.h"
@@ -52,6 +53,13 @@ int runDriver(llvm::ArrayRef<StringRef> args, StringRef program,
     if (module && !options->meshes.empty() &&
         failed(setMeshSizes(*module, options->meshes[0])))
       return nullptr;
+    if (!module || options->weightsMap.empty())
+      return module;
+    if (llvm::Error error = tieWeights(*module, options->weightsMap)) {
+      llvm::WithColor::error(llvm::errs(), "cleave")
+          << toString(std::move(error)) << "\n";
+      return nullptr;
+    }
     return module;
   };
   switch (options->command) {

@@ -12,6 +12,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 #include <set>
 
 using namespace mlir;
@@ -30,11 +31,19 @@ public:
     for (auto [op, tied] : llvm::zip(graph.ops, graph.problem.ops))
       if (!op.op)
         addTie(op.tie, tied);
+    for (const SharedMove &move : graph.moves)
+      moves[move.value].push_back(&move);
   }
   /// The steps that gave the value its sharding. `whole`: back to what the user
   /// wrote; otherwise only the last one of each dim.
   std::vector<std::string> chain(unsigned id, bool whole) const;
   std::string name(unsigned id) const { return names[id]; }
+  /// Those that a model's reader knows: without what was moved.
+  unsigned numValues() const { return names.size() - graph.moves.size(); }
+  unsigned beforeMoves(unsigned id) const {
+    return id < numValues() ? id
+                            : beforeMoves(graph.moves[id - numValues()].value);
+  }
 
 private:
   void addTie(StringRef tie, const PropagationOp &tied);
@@ -50,6 +59,7 @@ private:
   void addSteps(unsigned id, unsigned dim, bool whole, std::set<size_t> &seen,
                 std::vector<std::string> &steps) const;
   std::string sentence(const Decision &decision) const;
+  std::string sentence(const SharedMove &move) const;
   std::string whyWhole(unsigned id) const;
   std::string place(unsigned id) const;
 
@@ -57,6 +67,8 @@ private:
   std::map<std::pair<unsigned, unsigned>, std::vector<size_t>> byDim;
   /// By value: what it is tied by, and an annotated value that it is tied to.
   std::map<unsigned, std::pair<StringRef, unsigned>> annotatedTies;
+  /// By value.
+  std::map<unsigned, SmallVector<const SharedMove *, 1>> moves;
   std::vector<std::string> names;
 };
 
@@ -106,6 +118,14 @@ std::string Explainer::sentence(const Decision &decision) const {
   return text;
 }
 
+std::string Explainer::sentence(const SharedMove &move) const {
+  return "it is moved once for its " + std::to_string(move.readers.size()) +
+         " readers, to " + toString(graph.mesh, graph.shardings[move.moved]) +
+         ": with all that depends on it, " +
+         std::to_string(std::llround(move.bytes)) + " bytes instead of " +
+         std::to_string(std::llround(move.bytesBefore));
+}
+
 void Explainer::addSteps(unsigned id, unsigned dim, bool whole,
                          std::set<size_t> &seen,
                          std::vector<std::string> &steps) const {
@@ -119,12 +139,13 @@ void Explainer::addSteps(unsigned id, unsigned dim, bool whole,
     steps.push_back(sentence(decision));
     if (!whole)
       continue;
-    addSteps(decision.source, decision.sourceDim, whole, seen, steps);
-    const Sharding &written = graph.problem.values[decision.source].initial;
-    if (graph.values[decision.source].annotated &&
+    unsigned source = beforeMoves(decision.source);
+    addSteps(source, decision.sourceDim, whole, seen, steps);
+    const Sharding &written = graph.problem.values[source].initial;
+    if (graph.values[source].annotated &&
         !written.dims[decision.sourceDim].axes.empty())
       steps.push_back("dim " + std::to_string(decision.sourceDim) + " of " +
-                      place(decision.source) + " is annotated " +
+                      place(source) + " is annotated " +
                       toString(graph.mesh, written));
   }
 }
@@ -142,6 +163,9 @@ std::vector<std::string> Explainer::chain(unsigned id, bool whole) const {
     steps.push_back("it stays partial: reducing later moves fewer bytes");
   if (steps.empty())
     steps.push_back(whyWhole(id));
+  if (auto moved = moves.find(id); moved != moves.end())
+    for (const SharedMove *move : moved->second)
+      steps.push_back(sentence(*move));
   return steps;
 }
 
@@ -182,13 +206,13 @@ int runExplain(const Options &options, Loader load, const Machine &machine) {
   Explainer explainer(*graph);
 
   std::vector<unsigned> ids;
-  for (unsigned id = 0; id < graph->values.size(); ++id)
+  for (unsigned id = 0; id < explainer.numValues(); ++id)
     if (options.value.empty() || matches(explainer.name(id), options.value))
       ids.push_back(id);
   if (ids.empty()) {
     SmallVector<std::string> names;
     SmallVector<StringRef> known;
-    for (unsigned id = 0; id < graph->values.size(); ++id)
+    for (unsigned id = 0; id < explainer.numValues(); ++id)
       names.push_back(explainer.name(id));
     known.assign(names.begin(), names.end());
     llvm::WithColor::error(llvm::errs(), "cleave")

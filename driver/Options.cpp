@@ -18,6 +18,7 @@ static constexpr StringLiteral kUsageOfOptions =
                          default: avx2 and avx512, with products of bf16 all;
                          the best that the CPU has is taken at the start
   --machine=NAME|FILE    what the plan is for; default cpu-local
+  --weights-map FILE     weights that the map finds in one tensor are one
   --json                 one JSON object on standard output
   --timeout SECONDS      deadline of each wait in check; default 60
 
@@ -175,8 +176,9 @@ Error Parser::parsePhase(StringRef text) {
 
 Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
   static constexpr StringRef kKnown[] = {
-      "--mesh", "--target", "--machine", "--json",        "--until", "--emit",
-      "--seed", "--trials", "--timeout", "--collectives", "--help",  "-o"};
+      "--mesh", "--target", "--machine",    "--json",    "--until",
+      "--emit", "--seed",   "--trials",     "--timeout", "--collectives",
+      "--help", "-o",       "--weights-map"};
   auto text = [&](std::string &to) -> Error {
     Expected<StringRef> got = valueOf(name, value);
     if (!got)
@@ -206,6 +208,8 @@ Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
   }
   if (name == "--target")
     return text(options.target);
+  if (name == "--weights-map")
+    return text(options.weightsMap);
   if (name == "--machine")
     return text(options.machine);
   if (name == "-o")

@@ -51,6 +51,8 @@ struct Options {
   std::vector<MeshSizes> meshes;
   std::string target = "cpu";
   std::string machine = "cpu-local";
+  /// Joins weights that are one tensor of the checkpoint; empty for none.
+  std::string weightsMap;
   bool json = false;
   std::string output;
   std::optional<PhaseName> until;

@@ -126,7 +126,8 @@ void EntryEmitter::writeNode(const Node *node, Frame &frame) {
            shardingOf(node->operands[0]) == sharding)
     return;
   else
-    frame.nodes[node] = ConstraintOp::create(b, loc, value, sharding);
+    frame.nodes[node] =
+        ConstraintOp::create(b, loc, value, sharding, StringAttr());
 }
 
 void EntryEmitter::writeBody(const Region &region, Frame &frame) {

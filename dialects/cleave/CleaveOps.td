@@ -29,7 +29,8 @@ def Cleave_ConstraintOp : Cleave_Op<"constraint", [
   let summary = "sharding of a value at one place";
   let description = [{
     The value has this sharding from here on: closed dims exactly so. Where the
-    producer has another one, the value is moved here.
+    producer has another one, the value is moved here. A constraint that
+    propagation adds says in `because` what for.
 
     Constraints:
     (C1) The sharding fits the type (see `#cleave.sharding`).
@@ -37,7 +38,8 @@ def Cleave_ConstraintOp : Cleave_Op<"constraint", [
     Example:
     {{example test/dialects/cleave/ops.mlir#constraint}}
   }];
-  let arguments = (ins AnyRankedTensor:$input, Cleave_ShardingAttr:$sharding);
+  let arguments = (ins AnyRankedTensor:$input, Cleave_ShardingAttr:$sharding,
+                       OptionalAttr<StrAttr>:$because);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $input custom<ShardingBody>($sharding) attr-dict `:` type($result)

@@ -9,11 +9,11 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "passes/comm/CommUtils.h"
 #include "passes/comm/Passes.h"
 #include "passes/comm/Variation.h"
+#include "passes/propagate/ProgramGraph.h"
 #include "passes/propagate/Rules.h"
 #define DEBUG_TYPE "cleave-delay-reductions"
 
@@ -129,16 +129,6 @@ bool delayPast(linalg::LinalgOp op, LazyVariation &variation) {
   reduceAt(builder, result, reductions.first, reductions.cause(), variation);
   skipReductions(reductions);
   return true;
-}
-
-/// How often the loop runs, if that is known.
-std::optional<int64_t> tripCount(scf::ForOp loop) {
-  std::optional<int64_t> low = getConstantIntValue(loop.getLowerBound());
-  std::optional<int64_t> high = getConstantIntValue(loop.getUpperBound());
-  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-  if (!low || !high || !step || *step <= 0)
-    return std::nullopt;
-  return std::max<int64_t>(0, ceilDiv(*high - *low, *step));
 }
 
 /// One reduction after the loop moves less than one in each trip. Of an unknown

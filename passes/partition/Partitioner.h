@@ -9,6 +9,7 @@
 #ifndef CLEAVE_PASSES_PARTITION_PARTITIONER_H
 #define CLEAVE_PASSES_PARTITION_PARTITIONER_H
 
+#include "dialects/cleave/Cleave.h"
 #include "dialects/comm/Comm.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -73,6 +74,7 @@ private:
   buildOp(mlir::Operation *op, const ShardingRule &rule,
           const FactorChoice &choice, llvm::ArrayRef<mlir::Value> operands,
           llvm::ArrayRef<AxisList> partial = {});
+  mlir::LogicalResult partitionMove(ConstraintOp move);
   mlir::LogicalResult partitionLoop(mlir::scf::ForOp loop);
   mlir::LogicalResult partitionCall(mlir::func::CallOp call);
   void copyScalarOp(mlir::Operation *op);

@@ -32,9 +32,15 @@ struct PartialValue {
   AxisList cutAxes;
   /// Leaves the program, or is needed whole for another reason.
   bool neededWhole = false;
+  /// How often it is made, and so reduced.
+  double times = 1;
 };
 
-/// Ops in program order: operands are produced before.
+/// Ops in program order: operands are produced before. A loop is one op for
+/// each value that it carries, behind the ops of its body: operands init,
+/// iter-arg and yielded value, and a result. The iter-arg is partial if the
+/// yielded value is, and so is the result before it is reduced; a whole init
+/// becomes partial at no cost, since one rank keeps it.
 struct PartialOp {
   llvm::SmallVector<unsigned, 3> operands;
   llvm::SmallVector<unsigned, 1> results;
@@ -43,6 +49,7 @@ struct PartialOp {
   /// Positions of operands that are combined once with the summands that the
   /// op creates: partial or not along the same axes, they cost nothing.
   llvm::SmallVector<unsigned, 1> accumulators;
+  bool loop = false;
 };
 
 /// Whether op `op` lets partial values of `kind` through when exactly the

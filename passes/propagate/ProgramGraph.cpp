@@ -4,12 +4,17 @@
 #include "dialects/cleave/ShardingRuleOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <numeric>
 
 using namespace mlir;
 
 namespace cleave {
+
+/// Of a loop that runs an unknown number of times; it is hardly written for one
+/// trip.
+static constexpr double kUnknownTrips = 2;
 
 //===----------------------------------------------------------------------===//
 // Facts about types and ops
@@ -31,6 +36,15 @@ std::optional<Mesh> findMesh(ModuleOp module) {
       return toMesh(op);
   }
   return only;
+}
+
+std::optional<int64_t> tripCount(scf::ForOp loop) {
+  std::optional<int64_t> low = getConstantIntValue(loop.getLowerBound());
+  std::optional<int64_t> high = getConstantIntValue(loop.getUpperBound());
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  if (!low || !high || !step || *step <= 0)
+    return std::nullopt;
+  return std::max<int64_t>(0, ceilDiv(*high - *low, *step));
 }
 
 bool isCheap(Operation *op) {
@@ -102,6 +116,7 @@ unsigned ProgramGraph::add(Value value, const Sharding *annotation) {
   to.elementBytes = elementBytes(type.getElementType());
   to.initial =
       annotation ? *annotation : Sharding::whole(type.getRank(), /*open=*/true);
+  to.times = times;
   return id;
 }
 
@@ -133,6 +148,8 @@ void ProgramGraph::tie(ArrayRef<unsigned> from, unsigned to, StringRef why,
   op.rule = identityRule(problem.values[to].shape, from.size());
   op.operands.assign(from.begin(), from.end());
   op.results.push_back(to);
+  op.tie = Tie::Edge;
+  op.times = times;
   ops.push_back({nullptr, why, loc});
 }
 
@@ -160,6 +177,7 @@ void ProgramGraph::addOp(Operation *op) {
   if (!any && llvm::none_of(operands, isTensor))
     return;
   PropagationOp entry;
+  entry.times = times;
   ShardingRule rule = ruleOf(op);
   entry.cheap = isCheap(op);
   if (auto barrier = dyn_cast<BarrierOp>(op)) {
@@ -180,36 +198,38 @@ void ProgramGraph::addOp(Operation *op) {
   ops.push_back({op, "", op->getLoc()});
 }
 
-static void addTieOfLoop(scf::ForOp loop, unsigned i,
-                         function_ref<unsigned(Value)> id,
-                         function_ref<void(ArrayRef<unsigned>, unsigned)> tie) {
-  Value yielded = loop.getYieldedValues()[i];
-  tie({id(loop.getInitArgs()[i]), id(loop.getRegionIterArgs()[i]), id(yielded)},
-      id(loop.getResult(i)));
+void ProgramGraph::addTies(scf::ForOp loop) {
+  for (auto [init, arg, yielded, result] :
+       llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(),
+                       loop.getYieldedValues(), loop.getResults()))
+    if (isTensor(result)) {
+      tie({ids.lookup(init), ids.lookup(arg), ids.lookup(yielded)},
+          ids.lookup(result), "loop", loop.getLoc());
+      problem.ops.back().tie = Tie::Loop;
+    }
 }
 
 void ProgramGraph::addBlock(Block &block) {
   for (Operation &op : block) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       SmallVector<ShardingAttr> annotations = resultShardings(&op);
+      std::optional<int64_t> known = tripCount(loop);
+      double outer = times, trips = known ? *known : kUnknownTrips;
       for (auto [arg, result] :
            llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults())) {
         if (!isTensor(result))
           continue;
         add(arg, nullptr);
+        problem.values.back().times *= trips;
         std::optional<Sharding> annotation;
         if (ShardingAttr attr = annotations[result.getResultNumber()])
           annotation = toSharding(mesh, attr);
         add(result, annotation ? &*annotation : nullptr);
       }
+      times *= trips;
       addBlock(*loop.getBody());
-      for (unsigned i = 0, e = loop.getNumResults(); i < e; ++i)
-        if (isTensor(loop.getResult(i)))
-          addTieOfLoop(
-              loop, i, [&](Value value) { return ids.lookup(value); },
-              [&](ArrayRef<unsigned> from, unsigned to) {
-                tie(from, to, "loop", loop.getLoc());
-              });
+      times = outer;
+      addTies(loop);
       continue;
     }
     if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -307,130 +327,51 @@ FailureOr<ProgramGraph> ProgramGraph::build(ModuleOp module) {
 // Solving
 //===----------------------------------------------------------------------===//
 
-/// How the tensors of a problem op lie. Results are partial as declared, so
-/// that the op is cut to give that; what stays partial otherwise is decided
-/// later.
-static std::vector<PlacedTensor> placedTensors(const ProgramGraph &graph,
-                                               const PropagationOp &op) {
-  std::vector<PlacedTensor> placed;
-  auto place = [&](unsigned id, bool isResult) {
-    const PropagationValue &value = graph.problem.values[id];
-    PlacedTensor &to = placed.emplace_back();
-    to.sharding = graph.result.shardings[id];
-    to.sharding.partial.clear();
-    if (isResult)
-      to.sharding.partial = value.initial.partial;
-    to.shape = value.shape;
-    to.elementBytes = value.elementBytes;
-    Operation *def = graph.values[id].value
-                         ? graph.values[id].value.getDefiningOp()
-                         : nullptr;
-    to.cheap = def && isCheap(def);
-  };
-  for (unsigned id : op.operands)
-    place(id, false);
-  for (unsigned id : op.results)
-    place(id, true);
-  return placed;
-}
-
 /// Costs a walk of the function; for messages.
 static std::string nameOf(const GraphValue &value) {
   return value.value ? valueName(value.value) : value.name;
 }
 
-LogicalResult ProgramGraph::placeReductions() {
-  PartialProblem partials;
-  partials.values.resize(values.size());
-  partials.ops.reserve(problem.ops.size());
-  FactorChooser chooser(mesh);
-  for (auto [id, value] : llvm::enumerate(partials.values)) {
-    const PropagationValue &from = problem.values[id];
-    const Sharding &sharding = result.shardings[id];
-    double bytes = from.elementBytes;
-    for (int64_t extent : localShape(from.shape, sharding))
-      bytes *= extent;
-    value.bytes = bytes;
-    value.cutAxes = normalizeAxisSet(sharding.shardedAxes());
-    // What is declared replicated cannot hold summands.
-    llvm::append_range(value.cutAxes, sharding.replicated);
-    value.cutAxes = normalizeAxisSet(value.cutAxes);
-    value.declared = from.initial.partial;
-    value.declaredKind = from.initial.kind;
-    value.neededWhole = !values[id].value;
+/// Whether the IR op lets summands through.
+bool ProgramGraph::letsThrough(unsigned index, ReductionKind kind,
+                               const llvm::BitVector &partial) const {
+  auto interface = dyn_cast<ShardingRuleOpInterface>(ops[index].op);
+  if (!interface)
+    return false;
+  // The problem's operands are the tensors only.
+  SmallVector<Value> operands = shardedOperands(ops[index].op);
+  llvm::SmallBitVector all(operands.size());
+  unsigned tensor = 0;
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (isTensor(operand))
+      all[i] = partial.test(tensor++);
+  return interface.passesPartial(kind, all);
+}
+
+void ProgramGraph::report(const PartialError &error) const {
+  const GraphValue &value = values[error.value];
+  if (error.kind == PartialError::NotPartial) {
+    emitError(value.loc)
+        << "'" << nameOf(value) << "' is declared partial over "
+        << toString(mesh, error.axes)
+        << ", but its producer leaves no such summands there; declare "
+           "'partial' only where a dim that is reduced is cut";
+    return;
   }
-  for (auto [i, op] : llvm::enumerate(problem.ops)) {
-    PartialOp &entry = partials.ops.emplace_back();
-    entry.operands.assign(op.operands.begin(), op.operands.end());
-    entry.results.assign(op.results.begin(), op.results.end());
-    if (!ops[i].op)
-      continue;
-    // What the user declares partial passes, so the op isn't cut along it.
-    AxisList reserved;
-    for (auto [position, id] : llvm::enumerate(op.operands))
-      if (!llvm::is_contained(op.rule.accumulators, position))
-        llvm::append_range(reserved, problem.values[id].initial.partial);
-    entry.accumulators = op.rule.accumulators;
-    const FactorChoice &choice =
-        chooser.choose(op.rule, placedTensors(*this, op), reserved);
-    for (const AxisList &axes : choice.axes)
-      llvm::append_range(entry.usedAxes, axes);
-    entry.usedAxes = normalizeAxisSet(entry.usedAxes);
-    for (auto [id, sharding] : llvm::zip_equal(op.results, choice.results)) {
-      partials.values[id].created = sharding.partial;
-      partials.values[id].kind = sharding.kind;
-    }
-  }
-  partials.letsThrough = [&](unsigned index, ReductionKind kind,
-                             const llvm::BitVector &partial) {
-    Operation *op = ops[index].op;
-    auto interface = dyn_cast_or_null<ShardingRuleOpInterface>(op);
-    if (!interface)
-      return false;
-    // The problem's operands are the tensors only.
-    SmallVector<Value> operands = shardedOperands(op);
-    llvm::SmallBitVector all(operands.size());
-    unsigned tensor = 0;
-    for (auto [i, operand] : llvm::enumerate(operands))
-      if (isTensor(operand))
-        all[i] = partial.test(tensor++);
-    return interface.passesPartial(kind, all);
-  };
-  PartialResult placed = placePartials(partials);
-  for (const PartialError &error : placed.errors) {
-    const GraphValue &value = values[error.value];
-    const GraphOp &op = ops[error.op];
-    if (error.kind == PartialError::NonLinearUse) {
-      InFlightDiagnostic diag =
-          emitError(op.loc)
-          << "'" << nameOf(value) << "' is declared partial over "
-          << toString(mesh, error.axes) << ", but "
-          << (op.op ? op.op->getName().getStringRef() : op.tie)
-          << " needs the reduced value; remove 'partial' from its sharding or "
-             "constrain it before this op";
-      diag.attachNote(value.loc)
-          << "'" << nameOf(value) << "' is declared here";
-    } else {
-      emitError(value.loc)
-          << "'" << nameOf(value) << "' is declared partial over "
-          << toString(mesh, error.axes)
-          << ", but its producer leaves no such summands there; declare "
-             "'partial' only where a dim that is reduced is cut";
-    }
-  }
-  if (!placed.errors.empty())
-    return failure();
-  shardings = result.shardings;
-  for (auto [id, sharding] : llvm::enumerate(shardings)) {
-    // Sub-axes that no list of digits has both, a:(1)2 and a:(1)3 of 6, cannot
-    // stand in one sharding: the later ones are reduced.
-    sharding.partial.clear();
-    for (AxisRef axis : placed.kept[id])
-      if (!sharding.uses(axis))
-        sharding.partial.push_back(axis);
-    sharding.kind = placed.kinds[id];
-  }
-  return success();
+  const GraphOp &op = ops[error.op];
+  InFlightDiagnostic diag =
+      emitError(op.loc)
+      << "'" << nameOf(value) << "' is declared partial over "
+      << toString(mesh, error.axes) << ", but "
+      << (op.op ? op.op->getName().getStringRef() : op.tie)
+      << " needs the reduced value; remove 'partial' from its sharding or "
+         "constrain it before this op";
+  diag.attachNote(value.loc) << "'" << nameOf(value) << "' is declared here";
+}
+
+void ProgramGraph::addMove(const SharedMove &move) {
+  values.push_back(values[move.value]);
+  ops.push_back({nullptr, "move", values.back().loc});
 }
 
 LogicalResult ProgramGraph::solve() {
@@ -439,18 +380,84 @@ LogicalResult ProgramGraph::solve() {
     emitError(values[error.value].loc) << error.message;
   if (!result.errors.empty())
     return failure();
-  return placeReductions();
+  Placer placer(mesh, [this](unsigned op, ReductionKind kind,
+                             const llvm::BitVector &partial) {
+    return letsThrough(op, kind, partial);
+  });
+  Placement placement = placer.place(problem, result.shardings);
+  for (const PartialError &error : placement.partials.errors)
+    report(error);
+  if (!placement.partials.errors.empty())
+    return failure();
+  moves = shareMoves(problem, placer, result, placement);
+  for (const SharedMove &move : moves)
+    addMove(move);
+  shardings = std::move(placement.shardings);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Writing back
 //===----------------------------------------------------------------------===//
 
+/// How the value is written: what a loop gives lies as its iter-arg does until
+/// it is reduced.
+std::vector<unsigned> ProgramGraph::carriedAs() const {
+  std::vector<unsigned> carried(values.size());
+  std::iota(carried.begin(), carried.end(), 0);
+  for (const PropagationOp &op : problem.ops)
+    if (op.tie == Tie::Loop)
+      carried[op.results[0]] = op.operands[1];
+  return carried;
+}
+
+/// A constraint right behind `value`.
+Value ProgramGraph::constrain(Value value, unsigned id,
+                              const Twine &because) const {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  ShardingAttr sharding =
+      toShardingAttr(builder.getContext(), mesh, shardings[id]);
+  auto constraint =
+      ConstraintOp::create(builder, value.getLoc(), value.getType(), value,
+                           sharding, builder.getStringAttr(because));
+  constraint->setDiscardableAttr(kShardingAttr, sharding);
+  return constraint;
+}
+
+/// Results of loops that are reduced, and what moves for several readers.
+void ProgramGraph::insertConstraints(ArrayRef<unsigned> carried) const {
+  llvm::DenseMap<unsigned, Value> behind;
+  for (auto [id, arg] : llvm::enumerate(carried)) {
+    if (shardings[arg].partial == shardings[id].partial)
+      continue;
+    Value value = values[id].value;
+    Value reduced = constrain(value, id, "reduced once, behind the loop");
+    value.replaceAllUsesExcept(reduced, reduced.getDefiningOp());
+    behind[id] = reduced;
+  }
+  for (const SharedMove &move : moves) {
+    auto known = behind.find(move.value);
+    Value value =
+        known == behind.end() ? values[move.value].value : known->second;
+    Value moved = constrain(value, move.moved,
+                            "moved once for its " + Twine(move.readers.size()) +
+                                " readers");
+    value.replaceUsesWithIf(moved, [&](OpOperand &use) {
+      return llvm::any_of(move.readers, [&](unsigned reader) {
+        return ops[reader].op->isAncestor(use.getOwner());
+      });
+    });
+    behind[move.moved] = moved;
+  }
+}
+
 void ProgramGraph::annotate() const {
   ModuleOp root = module;
   MLIRContext *context = root.getContext();
+  std::vector<unsigned> carried = carriedAs();
   auto attrOf = [&](unsigned id) {
-    return toShardingAttr(context, mesh, shardings[id]);
+    return toShardingAttr(context, mesh, shardings[carried[id]]);
   };
   auto withSharding = [&](DictionaryAttr attrs, unsigned id) {
     NamedAttrList list(attrs);
@@ -493,6 +500,7 @@ void ProgramGraph::annotate() const {
     else
       op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(context, attrs));
   });
+  insertConstraints(carried);
 }
 
 } // namespace cleave

@@ -27,10 +27,24 @@ struct PropagationValue {
   Sharding initial;
   /// Lies on another mesh: nothing spreads to it or from it.
   bool foreign = false;
+  /// How often it is made: the trips of the loops around it.
+  double times = 1;
 };
 
 /// Which way a barrier lets shardings pass.
 enum class Direction : uint8_t { Both, Forward, Backward, None };
+
+/// Values that are one: nothing is computed between them.
+enum class Tie : uint8_t {
+  /// An op, no tie.
+  None,
+  /// An argument of a call and its operand, a result and what is returned.
+  Edge,
+  /// Init, iter-arg and yielded value (operands) of a loop and its result.
+  Loop,
+  /// A value and itself, moved once for several readers.
+  Move
+};
 
 /// One op, or one data-flow edge (an identity rule over the tied values). The
 /// rule of an op of which nothing is known has dims without factors, or no
@@ -45,6 +59,9 @@ struct PropagationOp {
   /// It takes the sharding of its users, and what one user gave it does not
   /// spread to the others.
   bool cheap = false;
+  Tie tie = Tie::None;
+  /// How often it runs.
+  double times = 1;
 };
 
 struct PropagationProblem {

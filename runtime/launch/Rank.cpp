@@ -1,9 +1,19 @@
 //===- Rank.cpp - What one rank has and runs ------------------------------===//
 #include "runtime/launch/Rank.h"
+#include "runtime/support/Clock.h"
 
 #include <algorithm>
 
 namespace cleave::rt {
+
+Rank::Rank(const CleaveProgram &program, const Mesh &mesh, int64_t rank,
+           Backend &backend, char *arena, char *resident)
+    : program(program), mesh(mesh), index(rank), backend(backend), arena(arena),
+      resident(resident) {
+  for (int64_t i = 0; i < program.numWeights; ++i)
+    weightPlaces.push_back(resident + program.weights[i].offset);
+  weights = weightPlaces.data();
+}
 
 Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {
   // CleaveComm structs are 176 bytes long and 8-byte aligned.
@@ -23,6 +33,18 @@ Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {
   return Status();
 }
 
+void Rank::startMeasuring() {
+  measures = usage != nullptr;
+  if (measures)
+    *usage = {};
+}
+
+void Rank::count(const CommPlan &plan, double seconds) {
+  usage->commSeconds += seconds;
+  usage->sentBytes += sentBytes(plan);
+  ++usage->numComms;
+}
+
 Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
   const CommPlan *plan;
   Status status = planOf(comm, &plan);
@@ -31,7 +53,10 @@ Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
       trace->begin(comm.name, comm.cause,
                    std::max(plan->inBytes, plan->outBytes));
     char *target = static_cast<char *>(out);
+    double start = measures ? monotonicSeconds() : 0;
     status = backend.run(*plan, static_cast<const char *>(in), target);
+    if (measures)
+      count(*plan, monotonicSeconds() - start);
     if (target < resident || target >= resident + program.residentBytes)
       commEnd = std::max(commEnd, target - arena + plan->outBytes);
     if (trace)
@@ -64,7 +89,10 @@ Status Rank::init() {
 Status Rank::call(const CleaveEntry &entry) {
   if (trace)
     trace->begin(entry.name, "", 0);
+  double start = measures ? monotonicSeconds() : 0;
   int32_t code = entry.run(this, arena, resident);
+  if (measures)
+    usage->seconds += monotonicSeconds() - start;
   if (trace)
     trace->end();
   return finishCall(code, entry.name);

@@ -1,6 +1,7 @@
 //===- World.cpp - All ranks of a model, called by one process ------------===//
 #include "runtime/launch/World.h"
 #include "runtime/comm/LocalBackend.h"
+#include "runtime/io/Pack.h"
 #include "runtime/launch/Rank.h"
 
 #include <climits>
@@ -11,7 +12,7 @@
 namespace cleave::rt {
 
 // Commands besides the indices of entries.
-constexpr int32_t kInit = -1, kQuit = -2;
+constexpr int32_t kInit = -1, kQuit = -2, kMeasure = -3;
 constexpr long kSleepNanoseconds = 50'000'000;
 
 static void sleepOn(const std::atomic<uint32_t> &word, uint32_t value) {
@@ -57,6 +58,7 @@ Status World::serve(int64_t index) {
   LocalBackend backend(*area, index, timeout);
   Rank rank(program, mesh, index, backend, area->arena(index),
             area->resident(index));
+  rank.usage = &area->rank(index).usage;
   Control &control = area->control();
   std::atomic<uint32_t> &served = area->rank(index).served;
   uint32_t last = 0;
@@ -68,6 +70,8 @@ Status World::serve(int64_t index) {
     Status status;
     if (entry == kInit)
       status = rank.init();
+    else if (entry == kMeasure)
+      rank.startMeasuring();
     else if (entry >= 0)
       status = rank.call(program.entries[entry]);
     if (!status.ok())
@@ -124,6 +128,17 @@ Status World::load(const std::vector<BoundArray> &weights) {
   return Status();
 }
 
+Status World::loadPacked(const std::string &folder) {
+  std::vector<PackFile> packs(size_t(program.numRanks));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    CLEAVE_RETURN_IF_ERROR(packs[r].open(program, folder, r));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    CLEAVE_RETURN_IF_ERROR(
+        packs[r].place(program, area->resident(r), /*maps=*/!supervisor));
+  isLoaded = true;
+  return Status();
+}
+
 Status World::call(const CleaveEntry &entry,
                    const std::vector<BoundArray> &inputs,
                    const std::vector<BoundArray> &outputs) {
@@ -138,6 +153,8 @@ Status World::call(const CleaveEntry &entry,
       gather(mesh, r, output, area->arena(r));
   return Status();
 }
+
+void World::measure() { (void)command(kMeasure); }
 
 Status World::setState(const BoundArray &state) {
   for (int64_t r = 0; r < program.numRanks; ++r)

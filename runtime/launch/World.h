@@ -18,8 +18,13 @@ public:
 
   Status start(SharedArea::Kind kind);
   Status load(const std::vector<BoundArray> &weights);
+  /// Threads map the packs; processes, which were forked before, get copies.
+  Status loadPacked(const std::string &folder);
   Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
               const std::vector<BoundArray> &outputs);
+  /// Begins to measure all ranks, from zero.
+  void measure();
+  CleaveUsage usage(int64_t rank) const { return area->rank(rank).usage; }
   Status setState(const BoundArray &state);
   void getState(const BoundArray &state);
 

@@ -281,6 +281,7 @@ bool ProgramGenerator::addOp() {
       {2, &P::addDivision, false},
       {7, &P::addProduct},
       {6, &P::addContraction},
+      {5, &P::addShared},
       {8, &P::addReduce},
       {2, &P::addMultiReduce},
       {3, &P::addArgMax, false},
@@ -302,6 +303,7 @@ bool ProgramGenerator::addOp() {
       {2, &P::addGenerate},
       {3, &P::addCall},
       {4, &P::addLoop},
+      {4, &P::addAccumulation},
       {2, &P::addPartial},
   };
   unsigned total = 0;
@@ -374,7 +376,7 @@ OwningOpRef<ModuleOp> ProgramGenerator::run() {
   }
   addOps(random.between(options.minOps, options.maxOps));
   finishEntry();
-  shardRandomly(module, random, options, partialSums);
+  shardRandomly(module, random, options, partialSums, accumulated);
   return owner;
 }
 

@@ -37,10 +37,11 @@ generateProgram(mlir::MLIRContext *context, uint64_t seed,
 
 /// Adds a random mesh and random shardings to a module: on arguments, results
 /// and ops, and as constraints, barriers and groups. The sums in `partialSums`
-/// are declared partial.
+/// are declared partial; products in `accumulated` often sum over a cut dim.
 void shardRandomly(mlir::ModuleOp module, Random &random,
                    const GeneratorOptions &options,
-                   llvm::ArrayRef<mlir::Operation *> partialSums);
+                   llvm::ArrayRef<mlir::Operation *> partialSums,
+                   llvm::ArrayRef<mlir::Operation *> accumulated);
 
 /// Inputs for a function: small whole numbers, or numbers up to 2 with
 /// fractions.

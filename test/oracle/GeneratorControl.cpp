@@ -1,5 +1,6 @@
 //===- GeneratorControl.cpp - Calls and loops of random programs ----------===//
 #include "test/oracle/GeneratorImpl.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -183,6 +184,85 @@ bool ProgramGenerator::addLoop() {
   pool = std::move(outer);
   b.setInsertionPointAfter(loop);
   add(loop.getResult(0), 4);
+  return true;
+}
+
+/// One more product, in one of the ways that leave a sum a sum.
+Value ProgramGenerator::accumulate(Value sum, Value left, Value right) {
+  auto type = cast<RankedTensorType>(sum.getType());
+  auto product = [&](Value init) {
+    auto op = linalg::MatmulOp::create(
+        b, loc, TypeRange{type}, ValueRange{left, right}, ValueRange{init});
+    accumulated.push_back(op);
+    return op.getResult(0);
+  };
+  if (random.chance(40))
+    return product(sum);
+  Value next = product(filled(type.getShape(), type.getElementType(), 0).value);
+  Value to = empty(type.getShape(), type.getElementType());
+  llvm::SmallVector<Value> both{sum, next};
+  if (random.chance(60))
+    return linalg::AddOp::create(b, loc, TypeRange{type}, both, ValueRange{to})
+        .getResult(0);
+  return linalg::SubOp::create(b, loc, TypeRange{type}, both, ValueRange{to})
+      .getResult(0);
+}
+
+/// A loop, or two, one in the other, that add products to what they carry. The
+/// second factor is one for all trips, or a part of a stack of them.
+bool ProgramGenerator::addAccumulation() {
+  Bounded *found = pickValue([](const Bounded &v) {
+    return v.rank() == 2 && !v.element().isInteger(1);
+  });
+  if (!found || nesting > 0)
+    return false;
+  Type element = found->element();
+  int64_t rows = found->shape()[0], terms = found->shape()[1];
+  int64_t columns = randomSize(),
+          trips = random.chance(10) ? 0 : random.between(1, 3);
+  int64_t inner = random.chance(30) ? random.between(1, 2) : 1;
+  double bound = std::floor(
+      std::sqrt(exactLimit(element) / 16 / std::max<int64_t>(terms, 1)));
+  Bounded x = tame(*found, std::fmin(bound, found->bound));
+  bool stacked = trips > 1 && terms * columns > 0 && random.chance(40);
+  Shape factor{terms, columns}, stack{trips, terms, columns};
+  if (!x.value || !fits({rows, columns}) || !fits(stacked ? stack : factor))
+    return false;
+  Bounded y =
+      tame(fresh(stacked ? stack : factor, element), std::fmin(bound, 4));
+  Bounded init = tame(initFor({rows, columns}, element, 0), 16);
+  if (!y.value)
+    return false;
+  auto count = [&](int64_t n) { return scalar(b.getIndexType(), n); };
+  auto loop = scf::ForOp::create(b, loc, count(0), count(trips), count(1),
+                                 ValueRange{init.value});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value right = y.value;
+  if (stacked) {
+    llvm::SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0)),
+        extents{b.getIndexAttr(1), b.getIndexAttr(terms),
+                b.getIndexAttr(columns)},
+        strides(3, b.getIndexAttr(1));
+    offsets[0] = loop.getInductionVar();
+    right = tensor::ExtractSliceOp::create(
+        b, loc, RankedTensorType::get(factor, element), right, offsets, extents,
+        strides);
+  }
+  Value next = loop.getRegionIterArg(0);
+  if (inner > 1) {
+    auto second = scf::ForOp::create(b, loc, count(0), count(inner), count(1),
+                                     ValueRange{next});
+    next = second.getResult(0);
+    OpBuilder::InsertionGuard innerGuard(b);
+    b.setInsertionPointToStart(second.getBody());
+    Value sum = accumulate(second.getRegionIterArg(0), x.value, right);
+    scf::YieldOp::create(b, loc, sum);
+  }
+  next = accumulate(next, x.value, right);
+  scf::YieldOp::create(b, loc, next);
+  double each = x.bound * y.bound * static_cast<double>(terms);
+  add(loop.getResult(0), init.bound + trips * (inner + 1) * each);
   return true;
 }
 

@@ -63,6 +63,8 @@ private:
   Bounded withScalar(Bounded x, Bounded number);
   bool addCall();
   bool addLoop();
+  mlir::Value accumulate(mlir::Value sum, mlir::Value left, mlir::Value right);
+  bool addAccumulation();
   bool addPartial();
 
   // GeneratorScalars.cpp: on scalars of bodies, or on whole tensors.
@@ -76,6 +78,7 @@ private:
   // GeneratorProducts.cpp
   bool addProduct();
   bool addContraction();
+  bool addShared();
 
   // GeneratorElementwise.cpp
   bool addElementwise();
@@ -148,6 +151,8 @@ private:
   int numCallees = 0;
   /// Sums that only linear ops use.
   llvm::SmallVector<mlir::Operation *> partialSums;
+  /// Products that loops add up.
+  llvm::SmallVector<mlir::Operation *> accumulated;
 };
 
 } // namespace cleave::oracle

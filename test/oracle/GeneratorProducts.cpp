@@ -144,4 +144,54 @@ bool ProgramGenerator::addContraction() {
   return true;
 }
 
+/// A value that two or three products read; their results are added, and most
+/// of the time multiplied once more: the value may move once for all of them.
+bool ProgramGenerator::addShared() {
+  Bounded *found = pickValue([](const Bounded &v) {
+    return v.rank() == 2 && !v.element().isInteger(1);
+  });
+  if (!found)
+    return false;
+  Type element = found->element();
+  int64_t rows = found->shape()[0], terms = found->shape()[1];
+  int64_t columns = randomSize(), readers = random.between(2, 3);
+  double bound = std::floor(
+      std::sqrt(exactLimit(element) / 4 / std::max<int64_t>(terms, 1)));
+  Bounded x = tame(*found, std::fmin(bound, found->bound));
+  if (!x.value || !fits({rows, columns}) || !fits({terms, columns}))
+    return false;
+  auto product = [&](Bounded left, int64_t inner, int64_t outer) -> Bounded {
+    Bounded right = tame(fresh({inner, outer}, element), std::fmin(bound, 4));
+    if (!left.value || !right.value)
+      return {};
+    Bounded init = initFor({rows, outer}, element, 0);
+    auto op = linalg::MatmulOp::create(b, loc, TypeRange{init.type()},
+                                       ValueRange{left.value, right.value},
+                                       ValueRange{init.value});
+    return {op.getResult(0), left.bound * right.bound * inner + init.bound};
+  };
+  Bounded sum;
+  for (int64_t i = 0; i < readers; ++i) {
+    Bounded next = tame(product(x, terms, columns), exactLimit(element) / 4);
+    if (!next.value)
+      return false;
+    if (sum.value)
+      next = {linalg::AddOp::create(b, loc, TypeRange{sum.type()},
+                                    ValueRange{sum.value, next.value},
+                                    ValueRange{empty(sum.shape(), element)})
+                  .getResult(0),
+              sum.bound + next.bound};
+    sum = next;
+    add(sum.value, sum.bound);
+  }
+  if (!random.chance(70) || columns == 0)
+    return true;
+  double left = std::floor(exactLimit(element) / 16 / columns);
+  Bounded last = product(tame(sum, std::fmin(left, sum.bound)), columns,
+                         random.between(1, 6));
+  if (last.value)
+    add(last.value, last.bound);
+  return true;
+}
+
 } // namespace cleave::oracle

@@ -17,10 +17,12 @@ public:
   void addMesh();
   void addEdges(func::FuncOp function, unsigned percent);
   void addPartials(ArrayRef<Operation *> sums);
+  void addContracted(ArrayRef<Operation *> products);
   void addToOps(func::FuncOp function);
   void addGroups(func::FuncOp function);
 
 private:
+  void cutContraction(Operation *product, const AxisList &axes);
   AxisList randomAxes();
   Sharding randomSharding(int64_t rank, ArrayRef<AxisRef> axes);
   ShardingAttr randomAttr(Type type) {
@@ -129,29 +131,45 @@ void ShardingGenerator::addEdges(func::FuncOp function, unsigned percent) {
       function.setResultAttr(i, kShardingAttr, randomAttr(type));
 }
 
-/// All partial over the same axes, so that sums of them stay partial. The
-/// operands are constrained to be cut along the contracted dim.
+/// Both operands are constrained to be cut along the contracted dim.
+void ShardingGenerator::cutContraction(Operation *product,
+                                       const AxisList &axes) {
+  b.setInsertionPoint(product);
+  for (unsigned i = 0; i < 2; ++i) {
+    Sharding cut = Sharding::whole(2, false);
+    cut.dims[1 - i].axes = axes;
+    Value operand = product->getOperand(i);
+    product->setOperand(
+        i, ConstraintOp::create(b, loc, operand.getType(), operand,
+                                toShardingAttr(b.getContext(), mesh, cut),
+                                /*because=*/nullptr));
+  }
+}
+
+/// All partial over the same axes, so that sums of them stay partial.
 void ShardingGenerator::addPartials(ArrayRef<Operation *> sums) {
   AxisList axes = randomAxes();
   if (axes.empty())
     return;
   AxisList partial{axes.front()};
   for (Operation *op : sums) {
-    b.setInsertionPoint(op);
-    for (unsigned i = 0; i < 2; ++i) {
-      Sharding cut = Sharding::whole(2, false);
-      cut.dims[1 - i].axes = partial;
-      Value operand = op->getOperand(i);
-      op->setOperand(
-          i, ConstraintOp::create(b, loc, operand.getType(), operand,
-                                  toShardingAttr(b.getContext(), mesh, cut)));
-    }
+    cutContraction(op, partial);
     Sharding sharding = Sharding::whole(
         cast<RankedTensorType>(op->getResult(0).getType()).getRank(),
         random.chance(50));
     sharding.partial = partial;
     op->setAttr(kShardingAttr, toShardingAttr(b.getContext(), mesh, sharding));
   }
+}
+
+/// Most of the products leave summands, so that loops may carry them.
+void ShardingGenerator::addContracted(ArrayRef<Operation *> products) {
+  AxisList axes = randomAxes();
+  if (axes.empty())
+    return;
+  for (Operation *op : products)
+    if (random.chance(75))
+      cutContraction(op, {axes.front()});
 }
 
 void ShardingGenerator::addToOps(func::FuncOp function) {
@@ -186,7 +204,8 @@ void ShardingGenerator::addToOps(func::FuncOp function) {
     Operation *hint;
     if (draw < 10)
       hint = ConstraintOp::create(b, loc, value.getType(), value,
-                                  randomAttr(value.getType()));
+                                  randomAttr(value.getType()),
+                                  /*because=*/nullptr);
     else
       hint = BarrierOp::create(b, loc, value.getType(), value,
                                static_cast<BarrierDirection>(random.below(4)));
@@ -235,11 +254,14 @@ void ShardingGenerator::addGroups(func::FuncOp function) {
 
 void shardRandomly(ModuleOp module, Random &random,
                    const GeneratorOptions &options,
-                   ArrayRef<Operation *> partialSums) {
+                   ArrayRef<Operation *> partialSums,
+                   ArrayRef<Operation *> accumulated) {
   ShardingGenerator generator(module, random, options);
   generator.addMesh();
   bool sparse = random.chance(30);
   generator.addPartials(partialSums);
+  if (random.chance(60))
+    generator.addContracted(accumulated);
   for (auto function : module.getOps<func::FuncOp>()) {
     generator.addEdges(function, function.isPublic() ? 60 : 10);
     bool hasPartial = !partialSums.empty() && function.isPublic();

@@ -76,8 +76,9 @@ public:
   /// `width` elements along `loop`, or one broadcast where it does not move.
   mlir::Value load(const Access &access, mlir::ValueRange ivs, int loop,
                    int64_t width);
+  /// `bypass`: around the caches; the address is a multiple of the vector.
   void store(mlir::Value value, const Access &access, mlir::ValueRange ivs,
-             int loop, int64_t width);
+             int loop, int64_t width, bool bypass = false);
   /// Values that the body yields for the given block arguments.
   llvm::SmallVector<mlir::Value> body(const Nest &nest,
                                       llvm::ArrayRef<mlir::Value> arguments,

@@ -125,7 +125,7 @@ Value NestEmitter::load(const Access &access, ValueRange ivs, int loop,
 }
 
 void NestEmitter::store(Value value, const Access &access, ValueRange ivs,
-                        int loop, int64_t width) {
+                        int loop, int64_t width, bool bypass) {
   Value to = flat(access);
   Value at = address(access, ivs);
   value = broadcast(value, width);
@@ -136,7 +136,10 @@ void NestEmitter::store(Value value, const Access &access, ValueRange ivs,
   if (width == 1) {
     memref::StoreOp::create(b, loc, value, to, at);
   } else if (stride == 1) {
-    vector::StoreOp::create(b, loc, value, to, at);
+    auto store = vector::StoreOp::create(b, loc, value, to, at);
+    store.setNontemporal(bypass);
+    if (bypass)
+      store.setAlignment(width * access.element.getIntOrFloatBitWidth() / 8);
   } else {
     for (int64_t lane = 0; lane < width; ++lane) {
       Value one = arith::AddIOp::create(b, loc, at, index(lane * stride));

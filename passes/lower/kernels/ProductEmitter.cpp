@@ -1,10 +1,10 @@
 //===- ProductEmitter.cpp - Products as register tiles --------------------===//
 // One panel of B (all of K, as many columns as a tile has) is used by every
-// row of A before the next. K is cut into blocks whose panel piece stays in
-// the first-level cache; between blocks the sums of the panel wait in a small
-// buffer. B comes packed, or a piece is packed just before its use. What
-// follows the product element by element is done on the finished tile. Where
-// the CPU multiplies pairs of bf16, B is packed in pairs of neighbours in K.
+// row of A before the next. K is cut into blocks whose panel piece stays in a
+// near cache; between blocks the sums of the panel wait in a small buffer. B
+// comes packed, or a piece is packed just before its use. What follows the
+// product element by element is done on the finished tile. Where the CPU
+// multiplies pairs of bf16, B is packed in pairs of neighbours in K.
 //===----------------------------------------------------------------------===//
 #include "passes/lower/kernels/ProductEmitter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -359,7 +359,7 @@ void ProductEmitter::block(int64_t count, Value rowBase, int64_t width) {
   int64_t sizeK = product.sizeOf(product.k);
   bool fewRows = count <= tile.rows;
   int64_t length =
-      (packed && fewRows) || sizeK <= 2 * kBlockK ? sizeK : kBlockK;
+      (packed && fewRows) || sizeK <= 2 * blockK() ? sizeK : blockK();
   prefetches = packed && count <= 8 * tile.rows;
   bool single = product.outerK.empty() && length == sizeK;
   SmallVector<Value> start(tile.rows * vectors(), zeros());
@@ -438,6 +438,15 @@ int64_t ProductEmitter::blockRows() {
   return count <= rows + tile.rows && count <= kBlockM ? count : rows;
 }
 
+/// Rows of a panel's piece: each visit costs a load and a store of the sums.
+int64_t ProductEmitter::blockK() const {
+  if (!packed)
+    return kBlockK;
+  int64_t bits = product.accessB().element.getIntOrFloatBitWidth();
+  int64_t rows = kBytesOfPiece / (tile.columns() * bits / 8);
+  return std::max(kBlockK, rows / 64 * 64);
+}
+
 /// Few rows need several panels to have enough independent sums, and enough
 /// streams from memory.
 int64_t ProductEmitter::panelsAtOnce(int64_t count) const {
@@ -484,7 +493,7 @@ void ProductEmitter::emit() {
     e.setHome();
   }
   int64_t columns = tile.columns();
-  int64_t kPiece = std::min(product.sizeOf(product.k), 2 * kBlockK);
+  int64_t kPiece = std::min(product.sizeOf(product.k), 2 * blockK());
   if (packed) {
     Access access = product.accessB();
     access.buffer = packed->getOperand(0);

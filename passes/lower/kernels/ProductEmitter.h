@@ -21,7 +21,8 @@ public:
   void emit();
 
 private:
-  static constexpr int64_t kBlockK = 256; // a piece of a panel in L1
+  static constexpr int64_t kBlockK = 256; // a piece that is packed here, in L1
+  static constexpr int64_t kBytesOfPiece = 96 * 1024; // a packed piece, in L2
   static constexpr int64_t kBlockM = 384; // most rows with sums in a buffer
   static constexpr int64_t kBytesOfA = 512 * 1024; // rows that stay in L2
   static constexpr int64_t kPrefetch = 4096;       // bytes ahead in a panel
@@ -29,6 +30,7 @@ private:
   void loops(llvm::ArrayRef<int> which, llvm::function_ref<void()> body);
   void panels(int64_t count, mlir::Value rowBase);
   int64_t blockRows();
+  int64_t blockK() const;
   void block(int64_t count, mlir::Value rowBase, int64_t width);
   void tiles(int64_t count, mlir::Value rowBase,
              llvm::function_ref<void(mlir::Value, int64_t)> emitTile);

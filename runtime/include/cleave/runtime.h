@@ -68,11 +68,24 @@ int32_t cleave_world_create(const CleaveModel *model, CleaveWorldKind kind,
                             double timeoutSeconds, CleaveWorld **world,
                             CleaveError *error);
 
+/* Where weights come from: what --weights, --weights-map, --weights-strict and
+ * --packed say on the command line. Either paths or packed; null for none. */
+typedef struct CleaveWeightFiles {
+  const char *const *paths;
+  int64_t numPaths;
+  const char *map;
+  const char *packed;
+  int32_t strict;
+} CleaveWeightFiles;
+
 /* Puts the weights in place, from safetensors files or from memory, and runs
  * the program's init. Needed once before the first call, also without weights.
  * Arrays are found by the names that the weights have in files. */
 int32_t cleave_world_load_files(CleaveWorld *world, const char *const *paths,
                                 int64_t numPaths, CleaveError *error);
+int32_t cleave_world_load_weights(CleaveWorld *world,
+                                  const CleaveWeightFiles *files,
+                                  CleaveError *error);
 int32_t cleave_world_load_arrays(CleaveWorld *world, const CleaveArray *weights,
                                  int64_t numWeights, CleaveError *error);
 
@@ -91,6 +104,19 @@ int32_t cleave_world_call(CleaveWorld *world, const char *entry,
                           const CleaveArray *outputs, int64_t numOutputs,
                           CleaveError *error);
 
+/* What a rank did since it was measured from. */
+typedef struct CleaveUsage {
+  double seconds;     /* in entries */
+  double commSeconds; /* of these in communications, waiting included */
+  int64_t sentBytes;  /* as the plan counts them: by ring conventions */
+  int64_t numComms;
+} CleaveUsage;
+
+/* Begins to measure all ranks, from zero. */
+void cleave_world_measure(CleaveWorld *world);
+/* Zeros if nothing is measured or there is no such rank. */
+CleaveUsage cleave_world_usage(const CleaveWorld *world, int64_t rank);
+
 void cleave_world_destroy(CleaveWorld *world);
 
 /*===-- Ranks: this process is one of several that a launcher started ----===*/
@@ -106,6 +132,9 @@ int64_t cleave_rank_index(const CleaveRank *rank);
 /* As for worlds, for this rank alone; all ranks must do the same. */
 int32_t cleave_rank_load_files(CleaveRank *rank, const char *const *paths,
                                int64_t numPaths, CleaveError *error);
+int32_t cleave_rank_load_weights(CleaveRank *rank,
+                                 const CleaveWeightFiles *files,
+                                 CleaveError *error);
 int32_t cleave_rank_load_arrays(CleaveRank *rank, const CleaveArray *weights,
                                 int64_t numWeights, CleaveError *error);
 

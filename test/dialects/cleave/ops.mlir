@@ -154,6 +154,15 @@ func.func @constraint(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   return %y : tensor<8x16xf32>
 }
 
+// As propagation leaves it.
+// CHECK-LABEL: func.func @constraint_because
+// CHECK: cleave.constraint %{{.+}} <@pod, [{"pp"}]> {because = "moved once for its 2 readers"} : tensor<8xf32>
+func.func @constraint_because(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = cleave.constraint %x <@pod, [{"pp"}]>
+    {because = "moved once for its 2 readers"} : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
 // CHECK-LABEL: func.func @barrier
 // CHECK: cleave.barrier %{{.+}} allowed_direction=FORWARD : tensor<8xf32>
 // CHECK: cleave.barrier %{{.+}} allowed_direction=BACKWARD : tensor<8xf32>

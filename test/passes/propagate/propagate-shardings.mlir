@@ -268,3 +268,31 @@ func.func @reshapes(
   %z = tensor.collapse_shape %y [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
   return %z : tensor<8xf32>
 }
+
+// Each product alone would rather gather its weight; x moves once for both.
+// CHECK-LABEL: @moved_once
+// CHECK: %[[X:.+]] = cleave.constraint %arg0 <@m, [{}, {}]> {because = "moved once for its 2 readers", cleave.sharding = #cleave.sharding<@m, [{}, {}]>} : tensor<4x4xf32>
+// CHECK: linalg.matmul {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>} ins(%[[X]], %arg1 :
+// CHECK: linalg.matmul {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>} ins(%[[X]], %arg2 :
+// CHECK: linalg.add {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>} ins(%arg0, %arg0 :
+func.func @moved_once(
+    %x: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>},
+    %v: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %w: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %u: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>},
+    %z: tensor<4x4xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>})
+    -> (tensor<4x4xf32>, tensor<4x4xf32>
+        {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>}) {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %p = linalg.matmul ins(%x, %v : tensor<4x4xf32>, tensor<4x4xf32>)
+    outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q = linalg.matmul ins(%x, %w : tensor<4x4xf32>, tensor<4x4xf32>)
+    outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = linalg.mul ins(%p, %q : tensor<4x4xf32>, tensor<4x4xf32>)
+    outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = linalg.matmul ins(%g, %u : tensor<4x4xf32>, tensor<4x4xf32>)
+    outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %s = linalg.add ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>)
+    outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %s, %y : tensor<4x4xf32>, tensor<4x4xf32>
+}
