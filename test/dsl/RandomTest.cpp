@@ -186,6 +186,6 @@ unsigned firstSeed() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, DslRandom,
-                         testing::Range(firstSeed(), firstSeed() + 8));
+                         testing::Range(firstSeed(), firstSeed() + 4));
 
 } // namespace
