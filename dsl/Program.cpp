@@ -24,6 +24,8 @@ struct Runtime {
   decltype(&cleave_world_create) create = nullptr;
   decltype(&cleave_world_load_weights) loadWeights = nullptr;
   decltype(&cleave_world_load_arrays) loadArrays = nullptr;
+  decltype(&cleave_world_set_state) setState = nullptr;
+  decltype(&cleave_world_get_state) getState = nullptr;
   decltype(&cleave_world_call) call = nullptr;
   decltype(&cleave_world_measure) measure = nullptr;
   decltype(&cleave_world_usage) usage = nullptr;
@@ -42,6 +44,8 @@ bool bindAll(void *library, Runtime &runtime) {
          bind(library, "cleave_world_create", runtime.create) &&
          bind(library, "cleave_world_load_weights", runtime.loadWeights) &&
          bind(library, "cleave_world_load_arrays", runtime.loadArrays) &&
+         bind(library, "cleave_world_set_state", runtime.setState) &&
+         bind(library, "cleave_world_get_state", runtime.getState) &&
          bind(library, "cleave_world_call", runtime.call) &&
          bind(library, "cleave_world_measure", runtime.measure) &&
          bind(library, "cleave_world_usage", runtime.usage) &&
@@ -168,6 +172,20 @@ std::string Program::run(const std::string &entry,
   return impl->said(impl->runtime.call(impl->world, entry.c_str(), in.data(),
                                        in.size(), out.data(), out.size(),
                                        &impl->error));
+}
+
+std::string Program::setState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.setState(impl->world, array.data(), &impl->error));
+}
+
+std::string Program::getState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.getState(impl->world, array.data(), &impl->error));
 }
 
 int64_t Program::ranks() const {

@@ -81,6 +81,10 @@ public:
   /// State stays for the next call. "" or what is wrong.
   std::string run(const std::string &entry, const std::vector<Array> &inputs,
                   const std::vector<Array> &outputs);
+  /// Gives a state another value between runs, or takes the one it has. "" or
+  /// what is wrong.
+  std::string setState(const Array &state);
+  std::string getState(const Array &state);
   int64_t ranks() const;
   /// Begins to measure all ranks, from zero.
   void measure();
