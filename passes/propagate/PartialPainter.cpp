@@ -106,8 +106,7 @@ void Painter::findModes(unsigned op) {
 /// Whether nothing forbids that the loop carries summands.
 bool Painter::mayCarry(unsigned op) const {
   const PartialOp &o = problem.ops[op];
-  return o.loop && opKinds[op].value_or(color.kind) == color.kind &&
-         llvm::none_of(color.axes, [&](AxisRef ref) {
+  return o.loop && llvm::none_of(color.axes, [&](AxisRef ref) {
            return overlaps(problem.values[o.operands[kIterArg]].cutAxes, ref);
          });
 }
