@@ -85,7 +85,10 @@ int printPhase(const Options &options, ModuleOp module, kernels::IsaLevel isa) {
     return kBadInput;
   if (!llvmText)
     return writeText(options, module, [&](llvm::raw_ostream &os) {
-      module.print(os);
+      OpPrintingFlags flags;
+      if (options.hasOwnModel)
+        flags.enableDebugInfo().printNameLocAsPrefix();
+      module.print(os, flags);
       os << "\n";
     });
   // Kernels are compiled one by one; for reading they stay in one module.

@@ -1,6 +1,7 @@
 //===- Driver.cpp - The subcommands ---------------------------------------===//
 #include "driver/Driver.h"
 #include "driver/LoadModel.h"
+#include "driver/TieWeights.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "passes/Registration.h"
@@ -12,19 +13,25 @@ using namespace mlir;
 
 namespace cleave {
 
-static int failUsage(llvm::Error error) {
+static int failUsage(llvm::Error error, StringRef program) {
   llvm::WithColor::error(llvm::errs(), "cleave")
       << toString(std::move(error)) << "\n";
-  llvm::errs() << "try 'cleave --help'\n";
+  llvm::errs() << "try '" << program << " --help'\n";
   return kBadUsage;
 }
 
 int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
-  llvm::Expected<Options> options = parseOptions(args);
+  return runDriver(args, program, nullptr);
+}
+
+int runDriver(llvm::ArrayRef<StringRef> args, StringRef program,
+              ModelMaker make) {
+  StringRef name = make ? program : "cleave";
+  llvm::Expected<Options> options = parseOptions(args, make ? program : "");
   if (!options)
-    return failUsage(options.takeError());
+    return failUsage(options.takeError(), name);
   if (options->help) {
-    llvm::outs() << usage();
+    llvm::outs() << usage(make ? program : "");
     return kDone;
   }
   llvm::Expected<Machine> machine = findMachine(options->machine);
@@ -41,10 +48,18 @@ int runDriver(llvm::ArrayRef<StringRef> args, StringRef program) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
   auto load = [&]() -> OwningOpRef<ModuleOp> {
-    OwningOpRef<ModuleOp> module = loadModel(&context, options->model);
+    OwningOpRef<ModuleOp> module =
+        make ? make(&context) : loadModel(&context, options->model);
     if (module && !options->meshes.empty() &&
         failed(setMeshSizes(*module, options->meshes[0])))
       return nullptr;
+    if (!module || options->weightsMap.empty())
+      return module;
+    if (llvm::Error error = tieWeights(*module, options->weightsMap)) {
+      llvm::WithColor::error(llvm::errs(), "cleave")
+          << toString(std::move(error)) << "\n";
+      return nullptr;
+    }
     return module;
   };
   switch (options->command) {

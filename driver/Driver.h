@@ -13,6 +13,13 @@ namespace cleave {
 /// returns the exit status. Diagnostics go to stderr, results to stdout.
 int runDriver(llvm::ArrayRef<llvm::StringRef> args, llvm::StringRef program);
 
+/// The same for a program that brings its model along: the command line names
+/// none. Called anew for each copy that is needed; null after a diagnostic.
+using ModelMaker = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(
+    mlir::MLIRContext *context)>;
+int runDriver(llvm::ArrayRef<llvm::StringRef> args, llvm::StringRef program,
+              ModelMaker make);
+
 /// One subcommand on a loaded model. `load` gives a fresh copy of it, with the
 /// sizes of --mesh; null after a diagnostic.
 using Loader = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()>;

@@ -9,29 +9,41 @@ using namespace llvm;
 
 namespace cleave {
 
-StringRef usage() {
-  return R"(usage: cleave COMMAND MODEL [options]
-
-  cleave build   MODEL -o OUT [--until=PHASE] [--emit=mlir|llvm|obj|exe|lib]
-  cleave check   MODEL [--seed N] [--trials N]
-  cleave plan    MODEL
-  cleave explain MODEL [VALUE | --collectives]
-  cleave compare MODEL --mesh A --mesh B ...
-
-MODEL is a .mlir file, or - for standard input.
-PHASE is model, propagate, partition, comm, dispatch, memory or lower.
+/// What is the same for all programs.
+static constexpr StringLiteral kUsageOfOptions =
+    R"(PHASE is model, propagate, partition, comm, dispatch, memory or lower.
 
   --mesh NAME=SIZE,...   sizes of the axes of the model's mesh
   --target=cpu[:ISA,...] ISA is avx2, avx512, avx512bf16, amx, all or native;
                          default: avx2 and avx512, with products of bf16 all;
                          the best that the CPU has is taken at the start
   --machine=NAME|FILE    what the plan is for; default cpu-local
+  --weights-map FILE     weights that the map finds in one tensor are one
   --json                 one JSON object on standard output
   --timeout SECONDS      deadline of each wait in check; default 60
 
 Exit status: 0 done; 1 the input is wrong; 2 the command line is wrong; 3 a
 check failed; 4 a rank failed or a deadline passed.
 )";
+
+std::string usage(StringRef ownModel) {
+  bool own = !ownModel.empty();
+  std::string program = own ? ownModel.str() : "cleave";
+  std::string model = own ? "" : " MODEL";
+  std::string text =
+      "usage: " + program + " COMMAND" + model + " [options]\n\n";
+  for (StringRef command :
+       {"build  ^ -o OUT [--until=PHASE] [--emit=mlir|llvm|obj|exe|lib]",
+        "check  ^ [--seed N] [--trials N]", "plan   ^",
+        "explain^ [VALUE | --collectives]", "compare^ --mesh A --mesh B ..."}) {
+    auto [name, rest] = command.split('^');
+    std::string line = ("  " + program + " " + name + model + rest).str();
+    text += StringRef(line).rtrim().str() + "\n";
+  }
+  text += "\n";
+  if (!own)
+    text += "MODEL is a .mlir file, or - for standard input.\n";
+  return text + kUsageOfOptions.str();
 }
 
 static Error fail(const Twine &text) {
@@ -107,7 +119,10 @@ StringRef nameOf(Command command) {
 /// Walks over the arguments; an option's value follows `=` or a space.
 class Parser {
 public:
-  explicit Parser(ArrayRef<StringRef> args) : args(args) {}
+  Parser(ArrayRef<StringRef> args, StringRef ownModel) : args(args) {
+    options.hasOwnModel = !ownModel.empty();
+    options.model = ownModel.str();
+  }
   Expected<Options> run();
 
 private:
@@ -161,8 +176,9 @@ Error Parser::parsePhase(StringRef text) {
 
 Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
   static constexpr StringRef kKnown[] = {
-      "--mesh", "--target", "--machine", "--json",        "--until", "--emit",
-      "--seed", "--trials", "--timeout", "--collectives", "--help",  "-o"};
+      "--mesh", "--target", "--machine",    "--json",    "--until",
+      "--emit", "--seed",   "--trials",     "--timeout", "--collectives",
+      "--help", "-o",       "--weights-map"};
   auto text = [&](std::string &to) -> Error {
     Expected<StringRef> got = valueOf(name, value);
     if (!got)
@@ -192,6 +208,8 @@ Error Parser::parseOption(StringRef name, std::optional<StringRef> value) {
   }
   if (name == "--target")
     return text(options.target);
+  if (name == "--weights-map")
+    return text(options.weightsMap);
   if (name == "--machine")
     return text(options.machine);
   if (name == "-o")
@@ -319,8 +337,8 @@ Expected<Options> Parser::run() {
 
 } // namespace
 
-Expected<Options> parseOptions(ArrayRef<StringRef> args) {
-  return Parser(args).run();
+Expected<Options> parseOptions(ArrayRef<StringRef> args, StringRef ownModel) {
+  return Parser(args, ownModel).run();
 }
 
 } // namespace cleave

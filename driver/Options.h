@@ -51,6 +51,8 @@ struct Options {
   std::vector<MeshSizes> meshes;
   std::string target = "cpu";
   std::string machine = "cpu-local";
+  /// Joins weights that are one tensor of the checkpoint; empty for none.
+  std::string weightsMap;
   bool json = false;
   std::string output;
   std::optional<PhaseName> until;
@@ -60,12 +62,17 @@ struct Options {
   unsigned trials = 1;
   unsigned timeoutSeconds = 60;
   bool help = false;
+  /// Whether the program brings its model along. What it prints as MLIR then
+  /// shows the names and lines of the program that wrote it.
+  bool hasOwnModel = false;
 };
 
 /// The whole command line after the program's name. The error's text says what
-/// is wrong and what is known.
-llvm::Expected<Options> parseOptions(llvm::ArrayRef<llvm::StringRef> args);
-llvm::StringRef usage();
+/// is wrong and what is known. `ownModel` names a program that brings its model
+/// along, so that the command line names none.
+llvm::Expected<Options> parseOptions(llvm::ArrayRef<llvm::StringRef> args,
+                                     llvm::StringRef ownModel = "");
+std::string usage(llvm::StringRef ownModel = "");
 /// `tp=4,pp=2`.
 llvm::Expected<MeshSizes> parseMeshSizes(llvm::StringRef text);
 /// "; closest is 'x'", or the whole list if nothing is close.

@@ -66,7 +66,32 @@ void writeJson(const PlanData &plan) {
     });
     writeCollectives(out, plan.comms);
     out.attributeArray("transfers", [] {});
+    out.attributeArray("repeated_weights", [&] {
+      for (const MemorySummary::Repeated &weight : plan.memory.repeated)
+        out.object([&] {
+          out.attribute("name", weight.name);
+          out.attributeArray("forms", [&] {
+            for (const MemorySummary::Repeated::Form &form : weight.forms)
+              out.object([&] {
+                out.attribute("layout", form.layout);
+                out.attribute("bytes", form.bytes);
+              });
+          });
+        });
+    });
   });
+  llvm::outs() << "\n";
+}
+
+/// "weight 'w' is stored 2 times: as it is (8.0 KiB), packed n=1 ... (8 KiB)".
+void printRepeated(const MemorySummary::Repeated &weight) {
+  llvm::outs() << "weight '" << weight.name << "' is stored "
+               << weight.forms.size() << " times: ";
+  llvm::interleaveComma(
+      weight.forms, llvm::outs(), [](const MemorySummary::Repeated::Form &f) {
+        llvm::outs() << (f.layout.empty() ? "as it is" : "packed " + f.layout)
+                     << " (" << bytesText(f.bytes) << ")";
+      });
   llvm::outs() << "\n";
 }
 
@@ -79,6 +104,8 @@ void printText(const PlanData &plan, const Machine &machine) {
                << bytesText(plan.memory.arena - plan.workspace())
                << ", workspace " << bytesText(plan.workspace()) << ", total "
                << bytesText(plan.memory.total()) << "\n";
+  for (const MemorySummary::Repeated &weight : plan.memory.repeated)
+    printRepeated(weight);
   if (!plan.fits)
     llvm::outs() << "does not fit: '" << machine.name << "' has "
                  << bytesText(memoryPerRank(machine, plan.mesh))

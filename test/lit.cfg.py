@@ -12,9 +12,12 @@ config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.cleave_build_dir, "test")
 
-# The tools under test come first, then FileCheck, not, count, split-file.
+# The tools under test come first, then programs of tests, then FileCheck, not,
+# count, split-file.
 config.environment["PATH"] = os.pathsep.join(
-    [config.cleave_tools_dir, config.llvm_tools_dir, os.environ["PATH"]]
+    [config.cleave_tools_dir,
+     os.path.join(config.cleave_build_dir, "test", "bin"),
+     config.llvm_tools_dir, os.environ["PATH"]]
 )
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "CI"):
     if name in os.environ:

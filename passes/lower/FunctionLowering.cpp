@@ -12,10 +12,10 @@ std::string cleave::symbolFor(StringRef name, StringRef isa) {
 }
 
 FunctionLowering::FunctionLowering(func::FuncOp func, StringRef isa,
-                                   const Mesh &mesh, SymbolTable &symbols,
-                                   StaticData &data)
-    : func(func), isaName(isa), mesh(mesh), symbols(symbols), data(data),
-      b(func.getContext()), loc(func.getLoc()) {}
+                                   const ProgramEdge &edge,
+                                   SymbolTable &symbols, StaticData &data)
+    : func(func), isaName(isa), edge(edge), mesh(edge.mesh), symbols(symbols),
+      data(data), b(func.getContext()), loc(func.getLoc()) {}
 
 //===----------------------------------------------------------------------===//
 // Small things
@@ -102,6 +102,15 @@ Value FunctionLowering::pointerTo(Attribute place) {
   return Value();
 }
 
+Value FunctionLowering::weightPointer(int64_t index) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  static_assert(offsetof(CleaveContext, weights) == 0);
+  Value context = target.getBody().front().getArgument(0);
+  Value table = LLVM::LoadOp::create(b, loc, pointer, context);
+  return LLVM::LoadOp::create(b, loc, pointer,
+                              offset(table, index * int64_t(sizeof(void *))));
+}
+
 void FunctionLowering::placeResults(Operation *op) {
   auto places = op->getAttrOfType<ArrayAttr>(dispatch::kAtAttr);
   for (OpResult result : op->getResults())
@@ -155,6 +164,12 @@ void FunctionLowering::mapArguments() {
   for (BlockArgument argument : func.getArguments()) {
     unsigned i = argument.getArgNumber();
     if (isRoot(func)) {
+      auto weight =
+          edge.weightIndices.find(residentName(func.getArgAttrDict(i)));
+      if (weight != edge.weightIndices.end()) {
+        values[argument] = weightPointer(weight->second);
+        continue;
+      }
       values[argument] = pointerTo(
           func.getArgAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr));
       continue;

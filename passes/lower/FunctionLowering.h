@@ -18,7 +18,7 @@
 #include "dialects/dispatch/Dispatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/lower/StaticData.h"
+#include "passes/lower/ProgramData.h"
 
 namespace cleave {
 
@@ -28,7 +28,7 @@ std::string symbolFor(llvm::StringRef name, llvm::StringRef isa);
 class FunctionLowering {
 public:
   FunctionLowering(mlir::func::FuncOp func, llvm::StringRef isa,
-                   const Mesh &mesh, mlir::SymbolTable &symbols,
+                   const ProgramEdge &edge, mlir::SymbolTable &symbols,
                    StaticData &data);
   /// Adds the function to the module; leaves the old one.
   mlir::LogicalResult run();
@@ -50,6 +50,8 @@ private:
   void mapArguments();
   void placeResults(mlir::Operation *op);
   mlir::Value pointerTo(mlir::Attribute place);
+  /// Where the context says that a weight's block is.
+  mlir::Value weightPointer(int64_t index);
   mlir::Value offset(mlir::Value pointer, int64_t bytes);
   mlir::Value integer(int64_t value);
   mlir::Value integer32(int32_t value);
@@ -68,6 +70,7 @@ private:
 
   mlir::func::FuncOp func;
   std::string isaName;
+  const ProgramEdge &edge;
   const Mesh &mesh;
   mlir::SymbolTable &symbols;
   StaticData &data;

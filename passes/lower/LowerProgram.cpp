@@ -63,7 +63,7 @@ void LowerProgram::runOnOperation() {
   StaticData data(module);
   SmallVector<func::FuncOp> funcs = plannedFunctions(module);
   for (func::FuncOp func : funcs)
-    if (failed(FunctionLowering(func, isa, edge->mesh, symbols, data).run()))
+    if (failed(FunctionLowering(func, isa, *edge, symbols, data).run()))
       return signalPassFailure();
   for (func::FuncOp func : funcs)
     func.erase();

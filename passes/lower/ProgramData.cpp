@@ -1,6 +1,8 @@
 //===- ProgramData.cpp - What a program says about itself -----------------===//
 #include "passes/lower/ProgramData.h"
+#include "dialects/comm/Comm.h"
 #include "dialects/dispatch/Dispatch.h"
+#include "passes/dispatch/Groups.h"
 #include "passes/lower/FunctionLowering.h"
 #include "passes/lower/RuntimeAbi.h"
 #include "passes/memory/Storage.h"
@@ -47,6 +49,7 @@ namespace {
 class EdgeReader {
 public:
   EdgeReader(ProgramEdge &edge) : edge(edge) {}
+  void readLayout(func::FuncOp func);
   void readEntry(func::FuncOp func);
   void readInit(func::FuncOp func);
 
@@ -54,9 +57,27 @@ private:
   void addResident(DictionaryAttr attributes, EdgeTensor tensor,
                    EdgeEntry *entry);
   ProgramEdge &edge;
-  llvm::StringSet<> known;
+  llvm::StringSet<> known, laidOut;
 };
 } // namespace
+
+/// "weight 'up' tensor<4x16xf32> n=1 ... at 128".
+void EdgeReader::readLayout(func::FuncOp func) {
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    DictionaryAttr attributes = func.getArgAttrDict(i);
+    std::string name = residentName(attributes);
+    if (name.empty() || !laidOut.insert(name).second)
+      continue;
+    EdgeTensor tensor = readTensor(attributes, type, func.getLoc(), "");
+    bool isWeight = attributes.contains(kWeightAttr);
+    llvm::raw_string_ostream line(edge.layout);
+    line << (isWeight ? "weight '" : "state '") << tensor.storeName << "' "
+         << type;
+    if (auto packed = attributes.getAs<StringAttr>(dispatch::kPackedAttr))
+      line << " packed from " << packed.getValue();
+    line << " at " << tensor.offset << "\n";
+  }
+}
 
 void EdgeReader::addResident(DictionaryAttr attributes, EdgeTensor tensor,
                              EdgeEntry *entry) {
@@ -71,6 +92,8 @@ void EdgeReader::addResident(DictionaryAttr attributes, EdgeTensor tensor,
   if (!known.insert((isWeight ? "weight " : "state ") + tensor.storeName)
            .second)
     return;
+  if (isWeight)
+    edge.weightIndices[residentName(attributes)] = edge.weights.size();
   (isWeight ? edge.weights : edge.states).push_back(tensor);
 }
 
@@ -113,6 +136,85 @@ void EdgeReader::readEntry(func::FuncOp func) {
   edge.entries.push_back(std::move(entry));
 }
 
+/// Follows a tensor to where it comes from: true if that may be the resident
+/// area. Arguments of private functions are what their callers pass.
+static bool mayBeResident(Value value, llvm::DenseSet<Value> &seen) {
+  value = viewSource(value);
+  if (!seen.insert(value).second)
+    return false;
+  auto isResident = [](Attribute place) {
+    auto at = dyn_cast_or_null<dispatch::AtAttr>(place);
+    return at && at.getBase() == dispatch::PlaceBase::resident;
+  };
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto places =
+        result.getOwner()->getAttrOfType<ArrayAttr>(dispatch::kAtAttr);
+    return places && isResident(places[result.getResultNumber()]);
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!func) // what a loop carries lies where its result does
+    return mayBeResident(cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                             .getTiedLoopResult(argument),
+                         seen);
+  unsigned i = argument.getArgNumber();
+  if (isResident(func.getArgAttr(i, dispatch::kAtAttr)))
+    return true;
+  if (func.isPublic())
+    return false;
+  auto uses = SymbolTable::getSymbolUses(func, func->getParentOp());
+  return llvm::any_of(*uses, [&](SymbolTable::SymbolUse use) {
+    auto call = dyn_cast<func::CallOp>(use.getUser());
+    return call && mayBeResident(call.getOperand(i), seen);
+  });
+}
+
+/// Whether an op other than a weight's packing has its result where a weight
+/// is: a loop that carries one.
+static bool placesOnWeight(Operation *op,
+                           ArrayRef<std::pair<int64_t, int64_t>> weights) {
+  auto places = op->getAttrOfType<ArrayAttr>(dispatch::kAtAttr);
+  return places && llvm::any_of(places, [&](Attribute place) {
+           auto at = cast<dispatch::AtAttr>(place);
+           return at.getBase() == dispatch::PlaceBase::resident &&
+                  llvm::any_of(weights, [&](auto weight) {
+                    return at.getValue() >= weight.first &&
+                           at.getValue() < weight.second;
+                  });
+         });
+}
+
+/// The flags of CleaveProgram.
+static int64_t residentUse(ModuleOp planned) {
+  SmallVector<std::pair<int64_t, int64_t>> weights;
+  for (auto func : planned.getOps<func::FuncOp>())
+    for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+      if (auto at =
+              func.getArgAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr);
+          at && func.getArgAttr(i, kWeightAttr))
+        weights.push_back(
+            {at.getValue(),
+             at.getValue() + bytesOf(func.getArgumentTypes()[i])});
+  int64_t flags = 0;
+  planned.walk([&](Operation *op) {
+    auto func = op->getParentOfType<func::FuncOp>();
+    if (!func || func->hasAttr(dispatch::kInitAttr))
+      return;
+    if (placesOnWeight(op, weights) && !isViewOp(op))
+      flags |= CLEAVE_FIXED_WEIGHTS;
+    if (op->getDialect()->getNamespace() != "comm" ||
+        isa<comm::CoordinateOp>(op))
+      return;
+    llvm::DenseSet<Value> seen;
+    for (ValueRange values :
+         {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+      for (Value value : values)
+        if (isTensor(value) && mayBeResident(value, seen))
+          flags |= CLEAVE_SHARES_RESIDENT;
+  });
+  return flags;
+}
+
 FailureOr<ProgramEdge> ProgramEdge::read(ModuleOp planned) {
   ProgramEdge edge;
   for (auto mesh : planned.getOps<MeshOp>()) {
@@ -125,6 +227,7 @@ FailureOr<ProgramEdge> ProgramEdge::read(ModuleOp planned) {
     edge.mesh = toMesh(mesh);
   }
   edge.residentBytes = integerAttr(planned, dispatch::kResidentBytesAttr);
+  edge.flags = residentUse(planned);
   EdgeReader reader(edge);
   for (auto func : planned.getOps<func::FuncOp>())
     if (func->hasAttr(dispatch::kInitAttr))
@@ -132,6 +235,9 @@ FailureOr<ProgramEdge> ProgramEdge::read(ModuleOp planned) {
   for (auto func : planned.getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())
       reader.readEntry(func);
+  for (auto func : planned.getOps<func::FuncOp>())
+    if (func.isPublic() || func->hasAttr(dispatch::kInitAttr))
+      reader.readLayout(func);
   return edge;
 }
 
@@ -208,7 +314,7 @@ std::string cleave::manifestOf(const ProgramEdge &edge,
 // The data below lists the fields in order; a new field changes the size.
 static_assert(sizeof(CleaveTensor) == 3 * 8 + 2 * 4 + 6 * 8);
 static_assert(sizeof(CleaveEntry) == 7 * 8);
-static_assert(sizeof(CleaveProgram) == 8 + 2 * 4 + 15 * 8);
+static_assert(sizeof(CleaveProgram) == 8 + 2 * 4 + 17 * 8);
 
 static FailureOr<Datum> tensorDatum(ModuleOp module, const Mesh &mesh,
                                     const EdgeTensor &tensor,
@@ -309,6 +415,8 @@ LogicalResult cleave::defineProgram(ModuleOp module, const ProgramEdge &edge,
   fields.push_back(edge.init.empty() ? D::null()
                                      : D::pointer(symbolFor(edge.init, isa)));
   fields.push_back(D::i64(edge.initArenaBytes));
+  fields.push_back(D::i64(edge.flags));
+  fields.push_back(data.string(edge.layout));
   fields.push_back(data.string(manifest));
   data.define("cleave_program_" + isa, D::record(std::move(fields)));
   return success();

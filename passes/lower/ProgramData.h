@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lower/StaticData.h"
 #include "passes/memory/Passes.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace cleave {
 
@@ -33,6 +34,12 @@ struct ProgramEdge {
   Mesh mesh;
   std::vector<EdgeEntry> entries;
   std::vector<EdgeTensor> weights, states;
+  /// Position in `weights` by `residentName`.
+  llvm::StringMap<int64_t> weightIndices;
+  /// All that lies in the resident area, one line each.
+  std::string layout;
+  /// Of CleaveProgram.
+  int64_t flags = 0;
   int64_t residentBytes = 0;
   /// Name and arena of the function that packs weights; empty for none.
   std::string init;

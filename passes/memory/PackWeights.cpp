@@ -276,13 +276,13 @@ void Packer::useVariants() {
 void Packer::buildInit() {
   if (packings.empty())
     return;
-  // Packed over the plain form where nothing else needs that.
-  llvm::StringMap<unsigned> forms;
+  // The last form is packed over the plain one where nobody needs that.
+  llvm::StringMap<StringRef> lastForm;
   for (auto &[name, packing] : packings)
-    ++forms[residentName(packing.attributes)];
+    lastForm[residentName(packing.attributes)] = name;
   for (func::FuncOp func : funcs)
     for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-      ++forms[residentName(func.getArgAttrDict(i))];
+      lastForm.erase(residentName(func.getArgAttrDict(i)));
 
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   Location loc = module.getLoc();
@@ -319,8 +319,7 @@ void Packer::buildInit() {
     Value made = dispatch::CallOp::create(b, loc, kernel.getSymName(),
                                           ValueRange(plain), ValueRange(empty))
                      .getResult(0);
-    // Both the plain argument's place and the only reader of it.
-    if (forms[plainName] == 1)
+    if (lastForm.lookup(plainName) == name)
       made = dispatch::CopyOp::create(b, loc, made.getType(), made);
     results.push_back(made);
     resultAttributes.push_back(b.getDictionaryAttr(

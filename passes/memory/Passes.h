@@ -27,7 +27,18 @@ struct MemorySummary {
     /// Of the arena: inputs and outputs, and the temporaries of kernels.
     int64_t inputs = 0, outputs = 0, workspace = 0;
   };
+  /// A weight that is stored in several forms, because its readers want it laid
+  /// out differently.
+  struct Repeated {
+    struct Form {
+      std::string layout; // of packed ones; empty for the plain one
+      int64_t bytes = 0;
+    };
+    std::string name;
+    std::vector<Form> forms;
+  };
   std::vector<Entry> entries;
+  std::vector<Repeated> repeated;
   int64_t weights = 0, states = 0, resident = 0;
   /// The arena while weights are packed after loading.
   int64_t initArena = 0;

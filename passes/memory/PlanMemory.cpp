@@ -70,14 +70,27 @@ static Residents findResidents(ModuleOp module) {
   return found;
 }
 
-/// A packed weight takes the place of the plain one if nobody else needs that.
+/// For plain weights the packed form that takes their place: `init` copies it
+/// there when nobody needs the plain one any more.
+static llvm::StringMap<std::string> takenPlaces(ModuleOp module) {
+  llvm::StringMap<std::string> taken;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (!func->hasAttr(dispatch::kInitAttr))
+      continue;
+    Operation *ret = func.getBody().front().getTerminator();
+    for (OpOperand &use : ret->getOpOperands())
+      if (use.get().getDefiningOp<dispatch::CopyOp>()) {
+        StringRef packed = func.getResultAttrOfType<StringAttr>(
+            use.getOperandNumber(), dispatch::kResidentAttr);
+        taken[packed.split(kPackedSeparator).first] = packed.str();
+      }
+  }
+  return taken;
+}
+
 static int64_t placeResidents(ModuleOp module, StorageContext &context) {
   Residents found = findResidents(module);
-  llvm::StringMap<SmallVector<StringRef>> packed;
-  for (auto &[name, resident] : found)
-    if (auto [plain, key] = StringRef(name).split(kPackedSeparator);
-        !key.empty())
-      packed[plain].push_back(name);
+  llvm::StringMap<std::string> taken = takenPlaces(module);
   // The last one needs no room behind it.
   int64_t end = 0;
   auto place = [&](StringRef name, int64_t bytes) {
@@ -89,14 +102,11 @@ static int64_t placeResidents(ModuleOp module, StorageContext &context) {
     if (context.resident.contains(name))
       continue;
     StringRef plain = StringRef(name).split(kPackedSeparator).first;
-    auto forms = packed.find(plain);
-    bool shares = forms != packed.end() && forms->second.size() == 1 &&
-                  found.contains(plain.str()) && !found[plain.str()].needed;
-    if (!shares) {
+    std::string other = taken.lookup(plain);
+    if (other.empty() || (name != other && name != plain)) {
       place(name, resident.bytes);
       continue;
     }
-    std::string other = forms->second.front().str();
     place(plain, std::max(found[plain.str()].bytes, found[other].bytes));
     context.resident[other] = context.resident[plain];
   }
@@ -141,6 +151,27 @@ void PlanMemory::runOnOperation() {
       return signalPassFailure();
 }
 
+/// Weights that entries read in several forms.
+static std::vector<MemorySummary::Repeated> findRepeated(ModuleOp planned) {
+  llvm::MapVector<std::string, MemorySummary::Repeated,
+                  std::map<std::string, unsigned>>
+      weights;
+  for (auto &[name, resident] : findResidents(planned)) {
+    auto [plain, layout] = StringRef(name).split(kPackedSeparator);
+    if (!resident.needed || !plain.consume_front("weight "))
+      continue;
+    MemorySummary::Repeated &weight = weights[plain.str()];
+    weight.name = plain;
+    // The layout without the type in front.
+    weight.forms.push_back({layout.split("> ").second.str(), resident.bytes});
+  }
+  std::vector<MemorySummary::Repeated> repeated;
+  for (auto &[name, weight] : weights)
+    if (weight.forms.size() > 1)
+      repeated.push_back(weight);
+  return repeated;
+}
+
 MemorySummary cleave::summarizeMemory(ModuleOp planned) {
   MemorySummary summary;
   auto integer = [](Operation *op, StringRef name) {
@@ -152,6 +183,7 @@ MemorySummary cleave::summarizeMemory(ModuleOp planned) {
     if (StringRef(name).starts_with("state "))
       summary.states += llvm::alignTo(resident.bytes, kMemoryAlignment);
   summary.weights = summary.resident - summary.states;
+  summary.repeated = findRepeated(planned);
   SymbolTable symbols(planned);
   for (auto func : planned.getOps<func::FuncOp>()) {
     int64_t frame = integer(func, dispatch::kFrameBytesAttr);

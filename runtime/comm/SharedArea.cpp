@@ -15,12 +15,13 @@ namespace cleave::rt {
 static_assert(sizeof(Control) <= 16384, "the control block has its place");
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
+constexpr int64_t kPage = 4096, kHugePage = 2 << 20;
+
 static int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
 AreaLayout AreaLayout::of(const CleaveProgram &program) {
-  constexpr int64_t kPage = 4096, kHugePage = 2 << 20;
   AreaLayout l;
   l.numRanks = program.numRanks;
   l.arenaBytes = program.initArenaBytes;
@@ -89,6 +90,20 @@ Status SharedArea::map(const CleaveProgram &program, int fd,
   uint64_t ready = (*area)->control().ready.load(std::memory_order_acquire);
   if (ready != kReady)
     initialise(**area);
+  return Status();
+}
+
+Status SharedArea::ownResident(int64_t r) {
+  size_t bytes = size_t(bounce(r) - resident(r));
+  if (mmap(resident(r), bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+           0) == MAP_FAILED)
+    return errnoStatus(concat("cannot map ", bytes, " bytes for rank ", r),
+                       errno);
+  madvise(resident(r), bytes, MADV_DONTDUMP);
+  if (sizes.residentBytes >= kHugePage)
+    madvise(resident(r), bytes, MADV_HUGEPAGE);
+  ownedRank = r;
   return Status();
 }
 

@@ -102,6 +102,10 @@ public:
                     std::unique_ptr<SharedArea> *area);
   ~SharedArea();
 
+  /// Gives this process a resident area of its own for its rank, in which huge
+  /// pages are to be had. The other ranks no longer reach it.
+  Status ownResident(int64_t rank);
+
   const CleaveProgram &program() const { return *owner; }
   const AreaLayout &layout() const { return sizes; }
   Control &control() const { return *reinterpret_cast<Control *>(base); }
@@ -124,7 +128,11 @@ public:
   /// True when all ranks can reach these bytes at the same offset.
   bool reachable(const void *at, int64_t bytes) const {
     const char *p = static_cast<const char *>(at);
-    return shareAll || (p >= base && p + bytes <= base + sizes.totalBytes);
+    if (shareAll)
+      return true;
+    if (ownedRank >= 0 && p >= resident(ownedRank) && p < bounce(ownedRank))
+      return false;
+    return p >= base && p + bytes <= base + sizes.totalBytes;
   }
   int64_t offsetOf(const void *at) const {
     return shareAll ? reinterpret_cast<int64_t>(at)
@@ -168,6 +176,7 @@ private:
 
   const CleaveProgram *owner;
   bool shareAll;
+  int64_t ownedRank = -1;
   AreaLayout sizes;
   char *base = nullptr;
 };

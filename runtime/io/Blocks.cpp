@@ -54,89 +54,171 @@ bool ownsBlock(const CleaveTensor &tensor, const Mesh &mesh, int64_t rank) {
 
 namespace {
 
-/// Walks over the elements of a range, a row of the last dim at a time.
-struct RowWalk {
+/// Walks over the elements of a range, a run along one dim at a time. Trailing
+/// dims without gaps on both sides are one run. Where the global array is
+/// dense along another dim than the block, as a transposed weight is, runs are
+/// short, and neighbouring ones follow each other: both sides then use whole
+/// cache lines.
+class BlockWalk {
+public:
+  BlockWalk(const CleaveTensor &tensor, const BlockRange &range,
+            const GlobalArray &global);
+
+  /// Calls row(globalAt, globalStep, blockAt, count); offsets in bytes.
+  template <typename Row> void run(Row row) const {
+    if (range.numElements() == 0)
+      return;
+    int64_t at = 0;
+    for (int64_t d = 0; d < tensor.rank; ++d)
+      at += global.place(d, range.start[d]);
+    if (tensor.rank == 0)
+      return row(at, dtypeBytes(global.dtype), 0, 1);
+    walk(0, at, 0, [&](int64_t globalAt, int64_t blockAt) {
+      if (denseDim >= 0)
+        runTiles(globalAt, blockAt, row);
+      else
+        runRow(globalAt, blockAt, 0, count, row);
+    });
+  }
+
+private:
+  static constexpr int64_t kTile = 64; // elements; lines of both sides fit L1
+
+  void findRow();
+  void findDenseDim();
+
+  template <typename Visit>
+  void walk(int64_t d, int64_t globalAt, int64_t blockAt,
+            const Visit &visit) const {
+    if (d == outer)
+      return visit(globalAt, blockAt);
+    if (d == denseDim)
+      return walk(d + 1, globalAt, blockAt, visit);
+    int64_t first = global.place(d, range.start[d]);
+    for (int64_t i = 0; i < range.size[d]; ++i)
+      walk(d + 1, globalAt + global.place(d, range.start[d] + i) - first,
+           blockAt + i * blockSteps[d], visit);
+  }
+
+  /// Elements [begin, end) along the last dim, cut where the distance of
+  /// neighbours changes.
+  template <typename Row>
+  void runRow(int64_t globalAt, int64_t blockAt, int64_t begin, int64_t end,
+              const Row &row) const {
+    int64_t last = tensor.rank - 1, e = dtypeBytes(tensor.dtype);
+    if (!global.isListed(last))
+      return row(globalAt + begin * global.steps[last], global.steps[last],
+                 blockAt + begin * e, end - begin);
+    const int64_t *places = &global.places[last][range.start[last]];
+    for (int64_t i = begin, next; i < end; i = next) {
+      next = i + 1;
+      int64_t step = next < end ? places[next] - places[i] : 0;
+      while (next < end && places[next] - places[next - 1] == step)
+        ++next;
+      row(globalAt + places[i] - places[0], step, blockAt + i * e, next - i);
+    }
+  }
+
+  template <typename Row>
+  void runTiles(int64_t globalAt, int64_t blockAt, const Row &row) const {
+    int64_t rows = range.size[denseDim], step = global.steps[denseDim];
+    for (int64_t column = 0; column < count; column += kTile)
+      for (int64_t first = 0; first < rows; first += kTile)
+        for (int64_t i = first; i < std::min(rows, first + kTile); ++i)
+          runRow(globalAt + i * step, blockAt + i * blockSteps[denseDim],
+                 column, std::min(count, column + kTile), row);
+  }
+
   const CleaveTensor &tensor;
   const BlockRange &range;
   const GlobalArray &global;
   std::vector<int64_t> blockSteps;
-
-  RowWalk(const CleaveTensor &tensor, const BlockRange &range,
-          const GlobalArray &global)
-      : tensor(tensor), range(range), global(global),
-        blockSteps(size_t(tensor.rank)) {
-    int64_t step = dtypeBytes(tensor.dtype);
-    for (int64_t d = tensor.rank; d-- > 0;) {
-      blockSteps[d] = step;
-      step *= tensor.block[d];
-    }
-  }
-
-  /// How many trailing dims lie without gaps on both sides: they are copied as
-  /// one row.
-  int64_t mergedDims() const {
-    int64_t merged = 0;
-    int64_t dense = dtypeBytes(global.dtype);
-    int64_t blockDense = dtypeBytes(tensor.dtype);
-    for (int64_t d = tensor.rank; d-- > 0; ++merged) {
-      if (global.steps[d] != dense || blockSteps[d] != blockDense)
-        break;
-      dense *= range.size[d];
-      blockDense *= range.size[d];
-    }
-    return std::max<int64_t>(merged, std::min<int64_t>(tensor.rank, 1));
-  }
-
-  template <typename Row> void run(Row row) const {
-    if (range.numElements() == 0)
-      return;
-    int64_t merged = mergedDims(), outer = tensor.rank - merged;
-    int64_t count = 1;
-    for (int64_t d = outer; d < tensor.rank; ++d)
-      count *= range.size[d];
-    int64_t globalAt = 0;
-    for (int64_t d = 0; d < tensor.rank; ++d)
-      globalAt += range.start[d] * global.steps[d];
-    int64_t globalStep =
-        tensor.rank ? global.steps[tensor.rank - 1] : dtypeBytes(global.dtype);
-    walk(0, outer, globalAt, 0, [&](int64_t g, int64_t b) {
-      row(global.data + g, globalStep, b, count);
-    });
-  }
-
-  template <typename Visit>
-  void walk(int64_t d, int64_t outer, int64_t globalAt, int64_t blockAt,
-            const Visit &visit) const {
-    if (d == outer)
-      return visit(globalAt, blockAt);
-    for (int64_t i = 0; i < range.size[d]; ++i)
-      walk(d + 1, outer, globalAt + i * global.steps[d],
-           blockAt + i * blockSteps[d], visit);
-  }
+  int64_t outer = 0;     // dims before the run
+  int64_t count = 1;     // elements of a run
+  int64_t denseDim = -1; // the dim along which the global array is dense
 };
 
 } // namespace
+
+BlockWalk::BlockWalk(const CleaveTensor &tensor, const BlockRange &range,
+                     const GlobalArray &global)
+    : tensor(tensor), range(range), global(global),
+      blockSteps(size_t(tensor.rank)) {
+  int64_t step = dtypeBytes(tensor.dtype);
+  for (int64_t d = tensor.rank; d-- > 0;) {
+    blockSteps[d] = step;
+    step *= tensor.block[d];
+  }
+  findRow();
+  findDenseDim();
+}
+
+void BlockWalk::findRow() {
+  outer = tensor.rank;
+  int64_t dense = dtypeBytes(global.dtype);
+  int64_t blockDense = dtypeBytes(tensor.dtype);
+  while (outer > 0 && !global.isListed(outer - 1) &&
+         global.steps[outer - 1] == dense &&
+         blockSteps[outer - 1] == blockDense) {
+    --outer;
+    dense *= range.size[outer];
+    blockDense *= range.size[outer];
+  }
+  outer = std::min(outer, std::max<int64_t>(tensor.rank - 1, 0));
+  for (int64_t d = outer; d < tensor.rank; ++d)
+    count *= range.size[d];
+}
+
+void BlockWalk::findDenseDim() {
+  int64_t element = dtypeBytes(global.dtype), last = tensor.rank - 1;
+  if (outer != last || last < 1 ||
+      (!global.isListed(last) && global.steps[last] == element))
+    return;
+  for (int64_t d = 0; d < last; ++d)
+    if (!global.isListed(d) && global.steps[d] == element && range.size[d] > 1)
+      denseDim = d;
+}
 
 int64_t readBlock(const CleaveTensor &tensor, const BlockRange &range,
                   const GlobalArray &global, char *block) {
   int64_t step = dtypeBytes(tensor.dtype), overflows = 0;
   if (range.numElements() * step != tensor.bytes)
     std::memset(block, 0, size_t(tensor.bytes));
-  RowWalk(tensor, range, global)
-      .run([&](char *at, int64_t globalStep, int64_t blockAt, int64_t count) {
-        Source from{at, global.dtype, globalStep, global.swapBytes};
+  BlockWalk(tensor, range, global)
+      .run([&](int64_t at, int64_t globalStep, int64_t blockAt, int64_t count) {
+        Source from{global.data + at, global.dtype, globalStep,
+                    global.swapBytes};
         overflows +=
             convert({block + blockAt, tensor.dtype, step}, from, count);
       });
   return overflows;
 }
 
+char *blockInPlace(const CleaveTensor &tensor, const BlockRange &range,
+                   const GlobalArray &global) {
+  int64_t element = dtypeBytes(tensor.dtype);
+  // A byte of a boolean is only known to be 0 or 1 after it was read.
+  if (global.dtype != tensor.dtype || global.swapBytes ||
+      tensor.dtype == CLEAVE_I1 || tensor.bytes == 0 ||
+      range.numElements() * element != tensor.bytes)
+    return nullptr;
+  char *place = nullptr;
+  int64_t runs = 0;
+  BlockWalk(tensor, range, global)
+      .run([&](int64_t at, int64_t globalStep, int64_t, int64_t count) {
+        place = global.data + at;
+        runs += count == 1 || globalStep == element ? 1 : 2;
+      });
+  bool aligned = reinterpret_cast<uintptr_t>(place) % uint64_t(element) == 0;
+  return runs == 1 && aligned ? place : nullptr;
+}
+
 void writeBlock(const CleaveTensor &tensor, const BlockRange &range,
                 const char *block, const GlobalArray &global) {
   int64_t step = dtypeBytes(tensor.dtype);
-  RowWalk(tensor, range, global)
-      .run([&](char *at, int64_t globalStep, int64_t blockAt, int64_t count) {
-        convert({at, global.dtype, globalStep},
+  BlockWalk(tensor, range, global)
+      .run([&](int64_t at, int64_t globalStep, int64_t blockAt, int64_t count) {
+        convert({global.data + at, global.dtype, globalStep},
                 {block + blockAt, tensor.dtype, step}, count);
       });
 }

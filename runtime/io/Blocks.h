@@ -15,10 +15,21 @@ struct GlobalArray {
   bool swapBytes = false;
   std::vector<int64_t> shape;
   std::vector<int64_t> steps; // bytes between neighbours along each dim
+  /// Of a dim whose neighbours have no common distance, the place of each
+  /// index, in bytes from `data`; empty for the others, and may be shorter than
+  /// `shape`. Such a dim is made of several of a file's, or of several files.
+  std::vector<std::vector<int64_t>> places;
 
   /// Sets `steps` for the last dim (or, for Fortran order, the first) varying
   /// fastest.
   void setSteps(bool fortranOrder);
+
+  bool isListed(int64_t d) const {
+    return d < int64_t(places.size()) && !places[d].empty();
+  }
+  int64_t place(int64_t d, int64_t index) const {
+    return isListed(d) ? places[d][index] : index * steps[d];
+  }
 };
 
 /// The part of a global tensor that one rank has: along dim d the indices
@@ -38,6 +49,12 @@ bool ownsBlock(const CleaveTensor &tensor, const Mesh &mesh, int64_t rank);
 /// how many finite values became infinite on the way.
 int64_t readBlock(const CleaveTensor &tensor, const BlockRange &range,
                   const GlobalArray &global, char *block);
+
+/// Where a rank's block lies in a global array as the program wants it: one
+/// run of elements of its type, whole, at a multiple of the element's size.
+/// Null where it must be copied.
+char *blockInPlace(const CleaveTensor &tensor, const BlockRange &range,
+                   const GlobalArray &global);
 
 /// Writes a rank's block into a global array.
 void writeBlock(const CleaveTensor &tensor, const BlockRange &range,

@@ -170,26 +170,9 @@ std::vector<std::string> Safetensors::names() const {
   return result;
 }
 
-Status Safetensors::check(const CleaveTensor &weight) const {
-  const GlobalArray *array = find(weight.storeName);
-  if (!array)
-    return notFound("weight '", weight.storeName,
-                    "' is not in the weight file; it has ",
-                    closestFirst(weight.storeName, names()));
-  std::vector<int64_t> expected(weight.shape, weight.shape + weight.rank);
-  if (array->shape != expected)
-    return invalidArgument(
-        "weight '", weight.storeName, "' has shape ",
-        shapeText(array->shape.data(), int64_t(array->shape.size())),
-        " in the file, the program expects ",
-        shapeText(weight.shape, weight.rank));
-  if (array->dtype >= kNumDtypes || !canConvert(array->dtype, weight.dtype))
-    return invalidArgument(
-        "weight '", weight.storeName, "' has type ",
-        array->dtype >= kNumDtypes ? otherTypes.at(weight.storeName)
-                                   : std::string(dtypeName(array->dtype)),
-        " in the file, the program expects ", dtypeName(weight.dtype));
-  return Status();
+std::string Safetensors::typeText(const std::string &name) const {
+  uint32_t dtype = tensors.at(name).dtype;
+  return dtype < kNumDtypes ? dtypeName(dtype) : otherTypes.at(name);
 }
 
 } // namespace cleave::rt

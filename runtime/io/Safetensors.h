@@ -20,10 +20,8 @@ public:
   const GlobalArray *find(const std::string &name) const;
   std::vector<std::string> names() const;
 
-  /// Checks that the file holds this tensor with the same shape and a type
-  /// that may be given for it: its own, or f32 for bf16 and f16 (rounded to
-  /// nearest), or bf16 and f16 for f32 (exact).
-  Status check(const CleaveTensor &weight) const;
+  /// The type of a tensor that is there, as messages name it.
+  std::string typeText(const std::string &name) const;
 
 private:
   Status parse(const std::string &path, const MappedFile &file);

@@ -1,7 +1,7 @@
 //===- Embed.cpp - The C interface of <cleave/runtime.h> ------------------===//
 #include "cleave/runtime.h"
 #include "runtime/cpu/Isa.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/Weights.h"
 #include "runtime/launch/Peer.h"
 #include "runtime/launch/World.h"
 
@@ -80,19 +80,29 @@ void cleave_model_close(CleaveModel *model) { delete model; }
 //===----------------------------------------------------------------------===//
 
 template <typename Target>
+static Status loadWeights(Target &target, const CleaveWeightFiles &given) {
+  const CleaveProgram &program = target.program;
+  if (given.packed && given.numPaths > 0)
+    return invalidArgument("packed weights take the place of files; give one "
+                           "of them");
+  if (given.packed)
+    return target.loadPacked(given.packed);
+  WeightOptions options;
+  options.paths.assign(given.paths, given.paths + given.numPaths);
+  options.mapPath = given.map ? given.map : "";
+  options.strict = given.strict != 0;
+  Weights files;
+  CLEAVE_RETURN_IF_ERROR(files.open(program, options));
+  std::vector<BoundArray> weights;
+  for (int64_t i = 0; i < program.numWeights; ++i)
+    weights.push_back({&program.weights[i], files.array(i)});
+  return target.load(weights);
+}
+
+template <typename Target>
 static Status loadFiles(Target &target, const char *const *paths,
                         int64_t numPaths) {
-  const CleaveProgram &program = target.program;
-  Safetensors files;
-  for (int64_t i = 0; i < numPaths; ++i)
-    CLEAVE_RETURN_IF_ERROR(files.add(paths[i]));
-  std::vector<BoundArray> weights;
-  for (int64_t i = 0; i < program.numWeights; ++i) {
-    const CleaveTensor &weight = program.weights[i];
-    CLEAVE_RETURN_IF_ERROR(files.check(weight));
-    weights.push_back({&weight, *files.find(weight.storeName)});
-  }
-  return target.load(weights);
+  return loadWeights(target, {paths, numPaths, nullptr, nullptr, 0});
 }
 
 template <typename Target>
@@ -150,6 +160,12 @@ int32_t cleave_world_create(const CleaveModel *model, CleaveWorldKind kind,
 int32_t cleave_world_load_files(CleaveWorld *world, const char *const *paths,
                                 int64_t numPaths, CleaveError *error) {
   return result(loadFiles(world->world, paths, numPaths), error);
+}
+
+int32_t cleave_world_load_weights(CleaveWorld *world,
+                                  const CleaveWeightFiles *files,
+                                  CleaveError *error) {
+  return result(loadWeights(world->world, *files), error);
 }
 
 int32_t cleave_world_load_arrays(CleaveWorld *world, const CleaveArray *weights,
@@ -219,6 +235,12 @@ int64_t cleave_rank_index(const CleaveRank *rank) { return rank->peer.index(); }
 int32_t cleave_rank_load_files(CleaveRank *rank, const char *const *paths,
                                int64_t numPaths, CleaveError *error) {
   return result(loadFiles(rank->peer, paths, numPaths), error);
+}
+
+int32_t cleave_rank_load_weights(CleaveRank *rank,
+                                 const CleaveWeightFiles *files,
+                                 CleaveError *error) {
+  return result(loadWeights(rank->peer, *files), error);
 }
 
 int32_t cleave_rank_load_arrays(CleaveRank *rank, const CleaveArray *weights,

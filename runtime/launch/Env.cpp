@@ -11,6 +11,8 @@ namespace cleave::rt {
 Status runPeer(Request &request, Rank &rank, const std::string &suffix) {
   bool isFirst = rank.index == 0;
   if (isFirst)
+    printWarnings(request);
+  if (isFirst)
     CLEAVE_RETURN_IF_ERROR(request.createOutputs(suffix));
   CLEAVE_RETURN_IF_ERROR(rank.backend.barrier(kOutputsCreated));
   if (!isFirst)
@@ -60,6 +62,8 @@ Outcome launchEnv(const CleaveProgram &program, const Mesh &mesh,
   Request request(program, mesh, options);
   std::string suffix = std::to_string(area.rank(0).pid.load());
   status = request.prepare();
+  if (status.ok())
+    status = prepareResident(area, request, index);
   if (status.ok())
     status = runPeer(request, rank, suffix);
   if (status.ok()) {

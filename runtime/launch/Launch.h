@@ -29,6 +29,13 @@ Outcome launchEnv(const CleaveProgram &program, const Mesh &mesh,
 Outcome launchMpi(const CleaveProgram &program, const Mesh &mesh,
                   const Options &options);
 
+/// Makes a rank's resident area ready in its process: its own where no other
+/// rank reads it, with the packs in place.
+Status prepareResident(SharedArea &area, Request &request, int64_t index);
+
+/// One line each on stderr.
+void printWarnings(const Request &request);
+
 /// The whole work of a rank that is a process of its own among others which
 /// somebody else started: create the outputs (rank 0), load, run, write. The
 /// request is prepared.

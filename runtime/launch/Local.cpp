@@ -3,6 +3,7 @@
 #include "runtime/launch/Launch.h"
 #include "runtime/launch/Supervisor.h"
 
+#include <cstdio>
 #include <unistd.h>
 
 namespace cleave::rt {
@@ -19,9 +20,25 @@ int exitStatusOf(const Status &status) {
   }
 }
 
+Status prepareResident(SharedArea &area, Request &request, int64_t index) {
+  bool shares = area.program().flags & CLEAVE_SHARES_RESIDENT;
+  if (!shares)
+    CLEAVE_RETURN_IF_ERROR(area.ownResident(index));
+  for (int64_t r = 0; r < area.program().numRanks; ++r)
+    if (shares || r == index)
+      CLEAVE_RETURN_IF_ERROR(request.placePack(r, area.resident(r)));
+  return Status();
+}
+
+void printWarnings(const Request &request) {
+  for (const std::string &warning : request.warnings())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
 static Status runRank(SharedArea &area, const Mesh &mesh, Request &request,
                       const Options &options, int64_t index,
                       const std::string &suffix) {
+  CLEAVE_RETURN_IF_ERROR(prepareResident(area, request, index));
   LocalBackend backend(area, index, options.timeoutSeconds);
   Rank rank(area.program(), mesh, index, backend, area.arena(index),
             area.resident(index));
@@ -40,6 +57,7 @@ Outcome launchLocal(const CleaveProgram &program, const Mesh &mesh,
     status = request.createOutputs(suffix);
   if (!status.ok())
     return {1, status.message()};
+  printWarnings(request);
   std::unique_ptr<SharedArea> area;
   status = SharedArea::create(program, SharedArea::Kind::processes, &area);
   if (!status.ok())

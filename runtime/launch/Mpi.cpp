@@ -119,6 +119,9 @@ static Status mapPrivate(int64_t bytes, char **memory) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED)
     return errnoStatus(concat("cannot map ", bytes, " bytes"), errno);
+  constexpr int64_t kHugePage = 2 << 20;
+  if (bytes >= kHugePage)
+    madvise(mapped, size_t(bytes), MADV_HUGEPAGE);
   *memory = static_cast<char *>(mapped);
   return Status();
 }
@@ -134,6 +137,7 @@ static Status runMpi(PluginBackend &backend, const CleaveProgram &program,
                      const Mesh &mesh, Request &request) {
   char *arena = nullptr, *resident = nullptr;
   CLEAVE_RETURN_IF_ERROR(mapRankMemory(program, &arena, &resident));
+  CLEAVE_RETURN_IF_ERROR(request.placePack(backend.rank(), resident));
   Rank rank(program, mesh, backend.rank(), backend, arena, resident);
   return runPeer(request, rank, "mpi");
 }
@@ -148,7 +152,7 @@ Outcome launchMpi(const CleaveProgram &program, const Mesh &mesh,
   status = backend.join(program, options.timeoutSeconds);
   Request request(program, mesh, options);
   if (status.ok())
-    status = request.prepare();
+    status = request.prepare(backend.rank());
   // A wrong input is seen by all ranks, or by those of one machine: one says
   // so, and all end with the same status.
   int64_t failedRank = -1;

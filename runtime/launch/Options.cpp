@@ -94,9 +94,13 @@ static std::vector<Option> optionTable(Options *o) {
       named("--save-state", &o->savedStates),
       {"--weights", true,
        [=](Text v) {
-         o->weights.push_back(v);
+         o->weights.paths.push_back(v);
          return Status();
        }},
+      text("--weights-map", &o->weights.mapPath),
+      flag("--weights-strict", &o->weights.strict),
+      text("--pack", &o->packFolder),
+      text("--packed", &o->packedFolder),
       {"--launch", true, [=](Text v) { return takeLaunch(v, &o->launch); }},
       {"--timeout", true,
        [=](Text v) { return takeSeconds(v, &o->timeoutSeconds); }},
@@ -116,6 +120,37 @@ static Status unknownOption(const std::string &name,
     names.push_back(option.name);
   return invalidArgument("unknown option '", name, "'; known are ",
                          closestFirst(name, names));
+}
+
+/// Options that mean nothing together.
+static Status checkTogether(const Options &o) {
+  bool reads = !o.weights.paths.empty();
+  if (!o.packedFolder.empty() && reads)
+    return invalidArgument("'--packed' takes the place of '--weights'; give "
+                           "one of them");
+  if (!reads && (!o.weights.mapPath.empty() || o.weights.strict))
+    return invalidArgument(
+        "'", o.weights.strict ? "--weights-strict" : "--weights-map",
+        "' needs '--weights'");
+  if (o.packFolder.empty())
+    return Status();
+  struct Given {
+    const char *name;
+    bool is;
+  };
+  const Given others[] = {{"--packed", !o.packedFolder.empty()},
+                          {"--entry", !o.entry.empty()},
+                          {"--input", !o.inputs.empty()},
+                          {"--output", !o.outputs.empty()},
+                          {"--state", !o.states.empty()},
+                          {"--save-state", !o.savedStates.empty()},
+                          {"--memory-json", !o.memoryFile.empty()}};
+  for (const Given &other : others)
+    if (other.is)
+      return invalidArgument("'--pack' writes the weights and calls nothing; "
+                             "leave out '",
+                             other.name, "'");
+  return Status();
 }
 
 Status parseOptions(int argc, const char *const *argv, Options *options) {
@@ -145,7 +180,8 @@ Status parseOptions(int argc, const char *const *argv, Options *options) {
     }
     CLEAVE_RETURN_IF_ERROR(option->take(value));
   }
-  return Status();
+  return options->help || options->describe ? Status()
+                                            : checkTogether(*options);
 }
 
 std::string helpText(const std::string &program) {
@@ -157,8 +193,18 @@ std::string helpText(const std::string &program) {
          "  --output NAME[:f32]=FILE.npy\n"
          "                         where to write a result (f16 may become "
          "f32)\n"
-         "  --weights FILE.safetensors\n"
+         "  --weights FILE.safetensors|INDEX.json|FOLDER\n"
          "                         may be given several times\n"
+         "  --weights-map FILE.json\n"
+         "                         what the weights are called and how they "
+         "lie\n"
+         "                         in the files\n"
+         "  --weights-strict       tensors that are not used are an error\n"
+         "  --pack FOLDER          write the weights as this program wants "
+         "them, a\n"
+         "                         file for each rank, and end\n"
+         "  --packed FOLDER        map what --pack has written; instead of\n"
+         "                         --weights\n"
          "  --state NAME=FILE.npy  initial value; zero without it\n"
          "  --save-state NAME=FILE.npy\n"
          "                         where to write the value after the last "

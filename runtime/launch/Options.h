@@ -2,7 +2,7 @@
 #ifndef CLEAVE_RUNTIME_LAUNCH_OPTIONS_H
 #define CLEAVE_RUNTIME_LAUNCH_OPTIONS_H
 
-#include "runtime/support/Status.h"
+#include "runtime/io/Weights.h"
 #include <string>
 #include <vector>
 
@@ -18,7 +18,8 @@ enum class Launch { local, mpi, env };
 struct Options {
   std::string entry; // empty: the only one
   std::vector<NamedFile> inputs, outputs, states, savedStates;
-  std::vector<std::string> weights;
+  WeightOptions weights;
+  std::string packFolder, packedFolder; // to write, to use
   Launch launch = Launch::local;
   double timeoutSeconds = 30;
   std::string traceFile, memoryFile;

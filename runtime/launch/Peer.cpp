@@ -1,5 +1,6 @@
 //===- Peer.cpp - This process as a rank among others ---------------------===//
 #include "runtime/launch/Peer.h"
+#include "runtime/io/Pack.h"
 
 #include <cstdlib>
 
@@ -50,6 +51,14 @@ Status Peer::load(const std::vector<BoundArray> &weights) {
     CLEAVE_RETURN_IF_ERROR(
         report(scatter(mesh, index(), weight, rank->resident, "weight")));
   return report(rank->init());
+}
+
+Status Peer::loadPacked(const std::string &folder) {
+  PackFile pack;
+  CLEAVE_RETURN_IF_ERROR(report(pack.open(program, folder, index())));
+  // What other ranks read must be where they see it.
+  bool maps = !(program.flags & CLEAVE_SHARES_RESIDENT);
+  return report(pack.place(program, rank->resident, maps));
 }
 
 Status Peer::call(const CleaveEntry &entry,

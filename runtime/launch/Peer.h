@@ -20,6 +20,7 @@ public:
   Status joinEnv(double timeoutSeconds);
   Status joinMpi(double timeoutSeconds);
   Status load(const std::vector<BoundArray> &weights);
+  Status loadPacked(const std::string &folder);
   Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
               const std::vector<BoundArray> &outputs);
   int64_t index() const { return rank->index; }

@@ -5,6 +5,15 @@
 
 namespace cleave::rt {
 
+Rank::Rank(const CleaveProgram &program, const Mesh &mesh, int64_t rank,
+           Backend &backend, char *arena, char *resident)
+    : program(program), mesh(mesh), index(rank), backend(backend), arena(arena),
+      resident(resident) {
+  for (int64_t i = 0; i < program.numWeights; ++i)
+    weightPlaces.push_back(resident + program.weights[i].offset);
+  weights = weightPlaces.data();
+}
+
 Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {
   // CleaveComm structs are 176 bytes long and 8-byte aligned.
   const CommPlan *&place =

@@ -7,19 +7,16 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
-
-/// What compiled code hands back to the runtime: always a Rank.
-struct CleaveContext {};
+#include <vector>
 
 namespace cleave::rt {
 
+/// What compiled code hands back to the runtime.
 class Rank : public CleaveContext {
 public:
   /// `arena` and `resident` hold what the program needs and start as zeros.
   Rank(const CleaveProgram &program, const Mesh &mesh, int64_t rank,
-       Backend &backend, char *arena, char *resident)
-      : program(program), mesh(mesh), index(rank), backend(backend),
-        arena(arena), resident(resident) {}
+       Backend &backend, char *arena, char *resident);
 
   const CleaveProgram &program;
   const Mesh &mesh;
@@ -33,6 +30,10 @@ public:
   /// sends to it.
   int64_t commEnd = 0;
 
+  /// Says that a weight's block is there, not in the resident area.
+  void placeWeight(int64_t weight, const char *place) {
+    weightPlaces[weight] = place;
+  }
   /// Runs the program's init (packs weights), after they are in place.
   Status init();
   /// Runs an entry on what lies in the arena.
@@ -49,6 +50,7 @@ private:
   static constexpr size_t kRecent = 64;
   std::array<const CommPlan *, kRecent> recent = {};
   std::unordered_map<const CleaveComm *, std::unique_ptr<CommPlan>> plans;
+  std::vector<const char *> weightPlaces;
   Status lastError;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 
 namespace cleave::rt {
 
@@ -41,13 +40,15 @@ static Status unknownName(const char *role, const std::string &name,
                   closestFirst(name, namesOf(tensors, count)));
 }
 
-Status Request::prepare() {
+Status Request::prepare(int64_t onlyRank) {
   CLEAVE_RETURN_IF_ERROR(checkProgram());
+  if (!options.packFolder.empty())
+    return openWeights();
   CLEAVE_RETURN_IF_ERROR(findEntry());
   CLEAVE_RETURN_IF_ERROR(openInputs());
   CLEAVE_RETURN_IF_ERROR(openStates());
   CLEAVE_RETURN_IF_ERROR(findOutputs());
-  return openWeights();
+  return options.packedFolder.empty() ? openWeights() : openPacks(onlyRank);
 }
 
 Status Request::checkProgram() const {
@@ -135,16 +136,20 @@ Status Request::openStates() {
 }
 
 Status Request::openWeights() {
-  if (program.numWeights > 0 && options.weights.empty())
+  if (program.numWeights > 0 && options.weights.paths.empty())
     return notFound("the program has ", program.numWeights,
                     program.numWeights == 1 ? " weight" : " weights", " ('",
                     program.weights[0].storeName,
                     program.numWeights == 1 ? "'" : "', ...",
                     "); give --weights FILE.safetensors");
-  for (const std::string &path : options.weights)
-    CLEAVE_RETURN_IF_ERROR(weights.add(path));
-  for (int64_t i = 0; i < program.numWeights; ++i)
-    CLEAVE_RETURN_IF_ERROR(weights.check(program.weights[i]));
+  return weights.open(program, options.weights);
+}
+
+Status Request::openPacks(int64_t onlyRank) {
+  packs.resize(size_t(program.numRanks));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    if (onlyRank < 0 || r == onlyRank)
+      CLEAVE_RETURN_IF_ERROR(packs[r].open(program, options.packedFolder, r));
   return Status();
 }
 
@@ -194,6 +199,18 @@ Status Request::addWrite(const NamedFile &file, const char *role,
 // Files to write
 //===----------------------------------------------------------------------===//
 
+Status Request::openPackWriters(const std::string &suffix, bool join) {
+  if (options.packFolder.empty())
+    return Status();
+  packWriters.resize(size_t(program.numRanks));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    CLEAVE_RETURN_IF_ERROR(
+        packWriters[r]
+            .open(program, options.packFolder, r, suffix, join)
+            .within("--pack"));
+  return Status();
+}
+
 Status Request::createOutputs(const std::string &suffix) {
   for (Write &write : writes) {
     std::string context = concat("output '", write.tensor->name, "'");
@@ -204,7 +221,7 @@ Status Request::createOutputs(const std::string &suffix) {
     CLEAVE_RETURN_IF_ERROR(write.file.map(&data).within(context));
     std::memcpy(data, write.header.data(), write.header.size());
   }
-  return Status();
+  return openPackWriters(suffix, /*join=*/false);
 }
 
 Status Request::joinOutputs(const std::string &suffix) {
@@ -212,10 +229,12 @@ Status Request::joinOutputs(const std::string &suffix) {
     CLEAVE_RETURN_IF_ERROR(
         write.file.join(write.path, suffix)
             .within(concat("output '", write.tensor->name, "'")));
-  return Status();
+  return openPackWriters(suffix, /*join=*/true);
 }
 
 Status Request::commit() {
+  for (PackWriter &writer : packWriters)
+    CLEAVE_RETURN_IF_ERROR(writer.commit().within("--pack"));
   for (Write &write : writes)
     CLEAVE_RETURN_IF_ERROR(write.file.commit().within(
         concat("output '", write.tensor->name, "'")));
@@ -223,6 +242,9 @@ Status Request::commit() {
 }
 
 Status Request::writeOutputs(Rank &rank) {
+  if (!packWriters.empty())
+    CLEAVE_RETURN_IF_ERROR(
+        packWriters[rank.index].write(program, rank.resident));
   for (Write &write : writes) {
     const CleaveTensor &tensor = *write.tensor;
     if (!ownsBlock(tensor, mesh, rank.index))
@@ -237,143 +259,6 @@ Status Request::writeOutputs(Rank &rank) {
     char *base = tensor.role == CLEAVE_STATE ? rank.resident : rank.arena;
     writeBlock(tensor, BlockRange::of(tensor, mesh, rank.index),
                base + tensor.offset, array);
-  }
-  return Status();
-}
-
-//===----------------------------------------------------------------------===//
-// Loading and running, in each rank
-//===----------------------------------------------------------------------===//
-
-Status Request::readInto(Rank &rank, const CleaveTensor &tensor,
-                         const GlobalArray &array, char *block,
-                         const std::string &what) {
-  BlockRange range = BlockRange::of(tensor, mesh, rank.index);
-  int64_t overflows = readBlock(tensor, range, array, block);
-  if (overflows)
-    return invalidArgument(what, " has ", overflows, " finite value",
-                           overflows == 1 ? "" : "s", " that ",
-                           dtypeName(tensor.dtype), " cannot hold (rank ",
-                           rank.index, "'s part)");
-  return Status();
-}
-
-Status Request::setInputs(Rank &rank) {
-  for (const Read &read : inputs)
-    CLEAVE_RETURN_IF_ERROR(readInto(rank, *read.tensor, read.file.array,
-                                    rank.arena + read.tensor->offset,
-                                    concat("input '", read.tensor->name, "'")));
-  return Status();
-}
-
-/// A byte that neither zeros nor running indices look like.
-static char patternAt(int64_t index) {
-  uint64_t x = uint64_t(index) * 0x9e3779b97f4a7c15ull;
-  return char(x >> 56);
-}
-
-static void fillPattern(char *data, int64_t size, char flip) {
-  for (int64_t i = 0; i < size; ++i)
-    data[i] = char(patternAt(i) ^ flip);
-}
-
-/// One past the last byte that no longer has the pattern.
-static int64_t usedBytes(const char *data, int64_t size, char flip) {
-  while (size > 0 && data[size - 1] == char(patternAt(size - 1) ^ flip))
-    --size;
-  return size;
-}
-
-/// One past the last byte of any of these blocks. A block counts whole, also on
-/// a rank whose part of the tensor does not fill it.
-static int64_t endOfBlocks(const CleaveTensor *tensors, int64_t count) {
-  int64_t end = 0;
-  for (int64_t i = 0; i < count; ++i)
-    end = std::max(end, tensors[i].offset + tensors[i].bytes);
-  return end;
-}
-
-Status Request::loadResident(Rank &rank) {
-  used.weightBytes = 0;
-  for (int64_t i = 0; i < program.numWeights; ++i) {
-    const CleaveTensor &weight = program.weights[i];
-    const GlobalArray &array = *weights.find(weight.storeName);
-    CLEAVE_RETURN_IF_ERROR(readInto(rank, weight, array,
-                                    rank.resident + weight.offset,
-                                    concat("weight '", weight.storeName, "'")));
-    used.weightBytes += BlockRange::of(weight, mesh, rank.index).numElements() *
-                        dtypeBytes(array.dtype);
-  }
-  for (const Read &read : states)
-    CLEAVE_RETURN_IF_ERROR(readInto(rank, *read.tensor, read.file.array,
-                                    rank.resident + read.tensor->offset,
-                                    concat("state '", read.tensor->name, "'")));
-  return rank.init();
-}
-
-/// Measuring, it loads twice, into a pattern and into its complement: a byte
-/// that was written differs from one of them.
-Status Request::load(Rank &rank) {
-  bool measures = !options.memoryFile.empty();
-  used.resident = std::max(endOfBlocks(program.weights, program.numWeights),
-                           endOfBlocks(program.states, program.numStates));
-  for (char flip : {char(-1), char(0)}) {
-    if (flip && !measures)
-      continue;
-    if (measures)
-      fillPattern(rank.resident, program.residentBytes, flip);
-    for (int64_t i = 0; measures && i < program.numStates; ++i)
-      std::memset(rank.resident + program.states[i].offset, 0,
-                  size_t(program.states[i].bytes));
-    CLEAVE_RETURN_IF_ERROR(loadResident(rank));
-    if (measures)
-      used.resident = std::max(
-          used.resident, usedBytes(rank.resident, program.residentBytes, flip));
-  }
-  if (options.verbose)
-    std::fprintf(stderr, "rank %ld: read %ld bytes of weights\n",
-                 long(rank.index), long(used.weightBytes));
-  return Status();
-}
-
-/// Runs the entry twice on an arena full of a pattern and then of its
-/// complement: a byte that was written differs from one of them. The state is
-/// put back, so the calls that count start as if this had not been.
-Status Request::measureArena(Rank &rank) {
-  std::vector<char> saved(rank.resident, rank.resident + program.residentBytes);
-  int64_t size = AreaLayout::of(program).arenaBytes + kGuardBytes;
-  used.arena = std::max(endOfBlocks(entry->inputs, entry->numInputs),
-                        endOfBlocks(entry->outputs, entry->numOutputs));
-  for (char flip : {char(0), char(-1)}) {
-    fillPattern(rank.arena, size, flip);
-    CLEAVE_RETURN_IF_ERROR(setInputs(rank));
-    CLEAVE_RETURN_IF_ERROR(rank.call(*entry));
-    used.arena =
-        std::max({used.arena, rank.commEnd, usedBytes(rank.arena, size, flip)});
-    std::memcpy(rank.resident, saved.data(), saved.size());
-  }
-  return Status();
-}
-
-static double now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-Status Request::run(Rank &rank) {
-  if (!options.memoryFile.empty())
-    CLEAVE_RETURN_IF_ERROR(measureArena(rank));
-  if (!options.traceFile.empty())
-    rank.trace = std::make_unique<Trace>();
-  for (int64_t i = 0; i < options.repeat; ++i) {
-    CLEAVE_RETURN_IF_ERROR(setInputs(rank));
-    double start = now();
-    CLEAVE_RETURN_IF_ERROR(rank.call(*entry));
-    used.seconds.push_back(now() - start);
-    if (options.verbose)
-      std::fprintf(stderr, "rank %ld: call %ld took %.6f s\n", long(rank.index),
-                   long(i), used.seconds.back());
   }
   return Status();
 }
@@ -405,8 +290,9 @@ Status Request::writeReports(Rank &rank, const std::string &suffix) {
              ", \"used\": ", used.resident,
              "}, \"planned\": ", entry->arenaBytes + program.residentBytes,
              ", \"used\": ", used.arena + used.resident,
-             ", \"weight_bytes_read\": ", used.weightBytes, ", \"seconds\": [",
-             seconds, "]}");
+             ", \"weight_bytes_read\": ", used.weightBytes,
+             ", \"weight_bytes_in_place\": ", used.inPlaceBytes,
+             ", \"seconds\": [", seconds, "]}");
   return writeTextFile(partPath(options.memoryFile, suffix, rank.index), text);
 }
 

@@ -4,7 +4,8 @@
 
 #include "runtime/comm/SharedArea.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/io/Pack.h"
+#include "runtime/io/Weights.h"
 #include "runtime/launch/Options.h"
 #include "runtime/launch/Rank.h"
 
@@ -19,7 +20,13 @@ public:
       : program(program), mesh(mesh), options(options) {}
 
   /// Checks the options against the program and opens the files to read.
-  Status prepare();
+  /// `onlyRank` is the one rank of this process where it may not see the files
+  /// of the others.
+  Status prepare(int64_t onlyRank = -1);
+  /// What is odd, but no error.
+  const std::vector<std::string> &warnings() const {
+    return weights.warnings();
+  }
 
   /// Creates the files to write; the old ones stay until commit(). `suffix`
   /// tells runs apart.
@@ -28,9 +35,10 @@ public:
   Status joinOutputs(const std::string &suffix);
   Status commit();
 
-  /// One rank's whole work; outputs must be created before writeOutputs().
+  /// One rank's whole work; outputs must be created before writeOutputs(). The
+  /// packs of all ranks whose memory this one reads are placed first.
+  Status placePack(int64_t rank, char *resident);
   Status load(Rank &rank);
-  Status loadResident(Rank &rank);
   Status run(Rank &rank);
   Status writeOutputs(Rank &rank);
 
@@ -54,7 +62,8 @@ private:
     OutputFile file;
   };
   struct Used {
-    int64_t arena = 0, resident = 0, weightBytes = 0;
+    int64_t arena = 0, resident = 0;
+    int64_t weightBytes = 0, inPlaceBytes = 0; // of files
     std::vector<double> seconds;
   };
 
@@ -62,6 +71,10 @@ private:
   Status checkProgram() const;
   Status openInputs();
   Status openWeights();
+  Status openPacks(int64_t onlyRank);
+  Status openPackWriters(const std::string &suffix, bool join);
+  Status loadResident(Rank &rank);
+  Status loadWeight(Rank &rank, int64_t weight);
   Status openStates();
   Status findOutputs();
   Status addWrite(const NamedFile &file, const char *role,
@@ -78,7 +91,9 @@ private:
   const CleaveEntry *entry = nullptr;
   std::vector<Read> inputs, states;
   std::vector<Write> writes;
-  Safetensors weights;
+  Weights weights;
+  std::vector<PackFile> packs;
+  std::vector<PackWriter> packWriters;
   Used used;
 };
 

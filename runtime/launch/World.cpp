@@ -1,6 +1,7 @@
 //===- World.cpp - All ranks of a model, called by one process ------------===//
 #include "runtime/launch/World.h"
 #include "runtime/comm/LocalBackend.h"
+#include "runtime/io/Pack.h"
 #include "runtime/launch/Rank.h"
 
 #include <climits>
@@ -120,6 +121,17 @@ Status World::load(const std::vector<BoundArray> &weights) {
       CLEAVE_RETURN_IF_ERROR(
           scatter(mesh, r, weight, area->resident(r), "weight"));
   CLEAVE_RETURN_IF_ERROR(command(kInit));
+  isLoaded = true;
+  return Status();
+}
+
+Status World::loadPacked(const std::string &folder) {
+  std::vector<PackFile> packs(size_t(program.numRanks));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    CLEAVE_RETURN_IF_ERROR(packs[r].open(program, folder, r));
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    CLEAVE_RETURN_IF_ERROR(
+        packs[r].place(program, area->resident(r), /*maps=*/!supervisor));
   isLoaded = true;
   return Status();
 }

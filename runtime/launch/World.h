@@ -18,6 +18,8 @@ public:
 
   Status start(SharedArea::Kind kind);
   Status load(const std::vector<BoundArray> &weights);
+  /// Threads map the packs; processes, which were forked before, get copies.
+  Status loadPacked(const std::string &folder);
   Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
               const std::vector<BoundArray> &outputs);
   Status setState(const BoundArray &state);

@@ -2,6 +2,7 @@
 #include "runtime/support/Dtype.h"
 
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 namespace cleave::rt {
@@ -57,11 +58,10 @@ uint16_t floatToF16(float value) {
 }
 
 bool canConvert(uint32_t from, uint32_t to) {
-  if (from == to)
-    return true;
-  auto isHalf = [](uint32_t d) { return d == CLEAVE_BF16 || d == CLEAVE_F16; };
-  return (from == CLEAVE_F32 && isHalf(to)) ||
-         (to == CLEAVE_F32 && isHalf(from));
+  auto isFloat = [](uint32_t d) {
+    return d == CLEAVE_F32 || d == CLEAVE_BF16 || d == CLEAVE_F16;
+  };
+  return from == to || (isFloat(from) && isFloat(to));
 }
 
 template <typename T> static T load(const char *at, bool swapBytes) {
@@ -94,52 +94,91 @@ static void copyBooleans(Target to, Source from, int64_t count) {
     to.data[i * to.step] = from.data[i * from.step] != 0;
 }
 
-template <typename Widen>
-static void widen(Target to, Source from, int64_t count, Widen toFloat) {
-  for (int64_t i = 0; i < count; ++i) {
-    float value =
-        toFloat(load<uint16_t>(from.data + i * from.step, from.swapBytes));
-    std::memcpy(to.data + i * to.step, &value, 4);
-  }
+/// Calls `loop` with the steps as constants where the elements lie densely, so
+/// that it becomes a loop over vectors.
+template <int64_t toBytes, int64_t fromBytes, typename Loop>
+static int64_t withSteps(Target to, Source from, Loop loop) {
+  if (to.step == toBytes && from.step == fromBytes && !from.swapBytes)
+    return loop(toBytes, fromBytes, false);
+  if (to.step == toBytes && !from.swapBytes)
+    return loop(toBytes, from.step, false);
+  return loop(to.step, from.step, from.swapBytes);
 }
 
-template <typename Narrow>
-static int64_t narrow(Target to, Source from, int64_t count, Narrow fromFloat,
-                      uint16_t infinity) {
-  int64_t overflows = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits = load<uint32_t>(from.data + i * from.step, from.swapBytes);
-    float value;
-    std::memcpy(&value, &bits, 4);
-    uint16_t small = fromFloat(value);
-    overflows += (small & 0x7fff) == infinity && std::isfinite(value);
-    std::memcpy(to.data + i * to.step, &small, 2);
-  }
-  return overflows;
+template <typename Widen>
+static void widen(Target to, Source from, int64_t count, Widen toFloat) {
+  withSteps<4, 2>(
+      to, from, [&](int64_t toStep, int64_t fromStep, bool swap) -> int64_t {
+        for (int64_t i = 0; i < count; ++i) {
+          float value = toFloat(load<uint16_t>(from.data + i * fromStep, swap));
+          std::memcpy(to.data + i * toStep, &value, 4);
+        }
+        return 0;
+      });
+}
+
+/// To a half whose infinity is that, by way of f32. Returns the overflows.
+template <int64_t fromBytes, typename Read, typename Narrow>
+static int64_t narrow(Target to, Source from, int64_t count, Read read,
+                      Narrow fromFloat, uint16_t infinity) {
+  return withSteps<2, fromBytes>(
+      to, from, [&](int64_t toStep, int64_t fromStep, bool swap) {
+        int64_t overflows = 0;
+        for (int64_t i = 0; i < count; ++i) {
+          float value = read(from.data + i * fromStep, swap);
+          uint16_t small = fromFloat(value);
+          overflows +=
+              (small & 0x7fff) == infinity &&
+              std::fabs(value) < std::numeric_limits<float>::infinity();
+          std::memcpy(to.data + i * toStep, &small, 2);
+        }
+        return overflows;
+      });
+}
+
+static float readFloat(const char *at, bool swap) {
+  uint32_t bits = load<uint32_t>(at, swap);
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+static int64_t convertFloats(Target to, Source from, int64_t count) {
+  auto readBf16 = [](const char *at, bool swap) {
+    return bf16ToFloat(load<uint16_t>(at, swap));
+  };
+  auto readF16 = [](const char *at, bool swap) {
+    return f16ToFloat(load<uint16_t>(at, swap));
+  };
+  constexpr uint16_t kBf16Infinity = 0x7f80, kF16Infinity = 0x7c00;
+  if (to.dtype == CLEAVE_F32 && from.dtype == CLEAVE_BF16)
+    widen(to, from, count, bf16ToFloat);
+  else if (to.dtype == CLEAVE_F32)
+    widen(to, from, count, f16ToFloat);
+  else if (to.dtype == CLEAVE_BF16 && from.dtype == CLEAVE_F32)
+    return narrow<4>(to, from, count, readFloat, floatToBf16, kBf16Infinity);
+  else if (to.dtype == CLEAVE_BF16)
+    return narrow<2>(to, from, count, readF16, floatToBf16, kBf16Infinity);
+  else if (from.dtype == CLEAVE_F32)
+    return narrow<4>(to, from, count, readFloat, floatToF16, kF16Infinity);
+  else
+    return narrow<2>(to, from, count, readBf16, floatToF16, kF16Infinity);
+  return 0;
 }
 
 int64_t convert(Target to, Source from, int64_t count) {
-  if (to.dtype == from.dtype) {
-    if (to.dtype == CLEAVE_I1)
-      copyBooleans(to, from, count);
-    else if (dtypeBytes(to.dtype) == 1)
-      copyElements<uint8_t>(to, from, count);
-    else if (dtypeBytes(to.dtype) == 2)
-      copyElements<uint16_t>(to, from, count);
-    else if (dtypeBytes(to.dtype) == 4)
-      copyElements<uint32_t>(to, from, count);
-    else
-      copyElements<uint64_t>(to, from, count);
-    return 0;
-  }
-  if (from.dtype == CLEAVE_BF16)
-    widen(to, from, count, bf16ToFloat);
-  else if (from.dtype == CLEAVE_F16)
-    widen(to, from, count, f16ToFloat);
-  else if (to.dtype == CLEAVE_BF16)
-    return narrow(to, from, count, floatToBf16, 0x7f80);
+  if (to.dtype != from.dtype)
+    return convertFloats(to, from, count);
+  if (to.dtype == CLEAVE_I1)
+    copyBooleans(to, from, count);
+  else if (dtypeBytes(to.dtype) == 1)
+    copyElements<uint8_t>(to, from, count);
+  else if (dtypeBytes(to.dtype) == 2)
+    copyElements<uint16_t>(to, from, count);
+  else if (dtypeBytes(to.dtype) == 4)
+    copyElements<uint32_t>(to, from, count);
   else
-    return narrow(to, from, count, floatToF16, 0x7c00);
+    copyElements<uint64_t>(to, from, count);
   return 0;
 }
 

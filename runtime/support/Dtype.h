@@ -55,9 +55,14 @@ struct Target {
   int64_t step;
 };
 
-/// True where convert() takes this pair: equal types, and f32 from or to bf16
+/// True where convert() takes this pair: equal types, and any two of f32, bf16
 /// and f16. Widening is exact; narrowing rounds to nearest, ties to even.
 bool canConvert(uint32_t from, uint32_t to);
+
+/// True where convert() of such a pair keeps every value.
+constexpr bool isExact(uint32_t from, uint32_t to) {
+  return from == to || to == CLEAVE_F32;
+}
 
 /// Copies `count` elements. i1 becomes 0 or 1. Returns how many finite values
 /// became infinite (only narrowing can do that).

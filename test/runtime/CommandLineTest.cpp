@@ -3,12 +3,14 @@
 // and exit status.
 #include "runtime/launch/Environment.h"
 #include "runtime/launch/Options.h"
+#include "runtime/support/Dtype.h"
 #include "test/runtime/Files.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 using namespace cleave::rt;
@@ -204,6 +206,142 @@ TEST_F(CommandLine, WrongInputs) {
               "directory");
   expectError(forward + "--output y=/dev/full", 1,
               "output 'y': cannot write '/dev/full': no space left on device");
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// The weight of SetUp, transposed and under another name, as bf16.
+const char *const kStoredMap =
+    "{\"weights\": {\"mlp.w\": {\"from\": \"w.weight\", \"dims\": \"out in -> "
+    "in out\"}}}";
+std::string storedOtherwise() {
+  std::string bytes;
+  for (int row = 0; row < 4; ++row)
+    for (int column = 0; column < 6; ++column) {
+      uint16_t value = floatToBf16(float((column * 4 + row) % 5));
+      bytes += std::string(reinterpret_cast<char *>(&value), 2);
+    }
+  return safetensors("{\"w.weight\":{\"dtype\":\"BF16\",\"shape\":[4,6],"
+                     "\"data_offsets\":[0,48]}}",
+                     bytes);
+}
+
+TEST_F(CommandLine, WeightsOfAFolderByTheMap) {
+  ASSERT_EQ(mkdir(folder.path("m").c_str(), 0700), 0);
+  put("m/model-1.safetensors", storedOtherwise());
+  put("m/model.safetensors.index.json",
+      "{\"weight_map\": {\"w.weight\": \"model-1.safetensors\"}}");
+  put("map.json", kStoredMap);
+  std::string call = "--entry forward --input x=x.npy --weights m "
+                     "--weights-map map.json ";
+  Result result = run(call + "--output y=y.npy --memory-json m.json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(data("y.npy"), expected);
+  auto memory = nlohmann::json::parse(readFile(folder.path("m.json")));
+  for (const auto &rank : memory["ranks"]) {
+    EXPECT_EQ(rank["weight_bytes_read"], 24); // half of 24 bf16
+    EXPECT_EQ(rank["weight_bytes_in_place"], 0);
+  }
+}
+
+TEST_F(CommandLine, RowsAreUsedInPlace) {
+  // Spaces behind the header bring the data to a multiple of their size.
+  std::string file = readFile(folder.path("w.st"));
+  std::string header = file.substr(8, file.size() - 8 - 96);
+  header.resize((header.size() + 3) / 4 * 4, ' ');
+  put("w.st", safetensors(header, file.substr(file.size() - 96)));
+  Result result = run(forward + "--output y=y.npy --verbose --memory-json m");
+  EXPECT_EQ(data("y.npy"), expected);
+  EXPECT_NE(result.error.find("rank 1: read 0 bytes of weights, 48 more in "
+                              "place\n"),
+            std::string::npos);
+  auto memory = nlohmann::json::parse(readFile(folder.path("m")));
+  for (const auto &rank : memory["ranks"]) {
+    EXPECT_EQ(rank["weight_bytes_read"], 48);
+    EXPECT_EQ(rank["weight_bytes_in_place"], 48);
+  }
+}
+
+TEST_F(CommandLine, SurplusWeights) {
+  put("two.st", safetensors("{\"mlp.w\":{\"dtype\":\"F32\",\"shape\":[6,4],"
+                            "\"data_offsets\":[0,96]},\"b\":{\"dtype\":\"I8\","
+                            "\"shape\":[1],\"data_offsets\":[96,97]}}",
+                            std::string(97, '\0')));
+  std::string call = "--entry forward --input x=x.npy --weights two.st ";
+  std::string text = "1 tensor of the weight file is not used: 'b'";
+  Result result = run(call);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.error, "warning: " + text + "\n");
+  expectError(call + "--weights-strict", 1,
+              text + "; \"unused\" in --weights-map can name it");
+}
+
+TEST_F(CommandLine, PacksAndUsesThePack) {
+  put("o.st", storedOtherwise());
+  put("map.json", kStoredMap);
+  Result result = run("--pack packs/new --weights o.st --weights-map map.json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.error, "");
+  std::string call =
+      "--entry forward --input x=x.npy --packed packs/new --output y=y.npy "
+      "--repeat 2 --save-state count=c.npy --memory-json m.json --verbose ";
+  for (const char *launch : {"", "--launch=local"}) {
+    result = run(call + launch);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(data("y.npy"), expected);
+    EXPECT_EQ(data("c.npy"), bytesOf(std::vector<int64_t>{2}));
+    EXPECT_NE(result.error.find("rank 0: read 0 bytes of weights, 64 more in "
+                                "place\n"),
+              std::string::npos);
+  }
+  put("packs/new/rank-1.pack", "");
+  expectError(call, 1,
+              "'packs/new/rank-1.pack' is no pack of weights, or cut "
+              "off");
+}
+
+TEST_F(CommandLine, PacksUnderEveryLaunch) {
+  std::string rank = "LOCAL_WORLD_SIZE=2 WORLD_SIZE=2 MASTER_PORT=" +
+                     std::to_string(getpid()) + " RANK=";
+  for (const std::string &call :
+       {std::string("--pack p --weights w.st"),
+        std::string("--entry forward --input x=x.npy --packed p --output "
+                    "y=y.npy")}) {
+    std::string command = "cd " + folder.root() + " && for r in 0 1; do " +
+                          rank + "$r " + CLEAVE_TEST_PROGRAM +
+                          " --launch=env " + call + " & done; wait";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+  EXPECT_EQ(data("y.npy"), expected);
+}
+
+TEST_F(CommandLine, WrongPacks) {
+  put("file", "");
+  expectError("--pack file/p --weights w.st", 1,
+              "--pack: cannot make the folder 'file/p': not a directory");
+  expectError("--pack p", 1,
+              "the program has 1 weight ('mlp.w'); give --weights "
+              "FILE.safetensors");
+  expectError("--pack p --packed p", 2,
+              "'--pack' writes the weights and calls nothing; leave out "
+              "'--packed'");
+  expectError("--pack p --entry forward", 2,
+              "'--pack' writes the weights and calls nothing; leave out "
+              "'--entry'");
+  expectError("--pack p --weights w.st --memory-json m", 2,
+              "'--pack' writes the weights and calls nothing; leave out "
+              "'--memory-json'");
+  expectError("--packed p --weights w.st", 2,
+              "'--packed' takes the place of '--weights'; give one of them");
+  expectError("--packed p --weights-map m", 2,
+              "'--weights-map' needs '--weights'");
+  expectError("--weights-strict", 2, "'--weights-strict' needs '--weights'");
+  expectError("--entry forward --input x=x.npy --packed p", 1,
+              "--packed: cannot open 'p/rank-0.pack': no such file or "
+              "directory");
 }
 
 TEST_F(CommandLine, NanIsData) {

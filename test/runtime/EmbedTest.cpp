@@ -1,9 +1,14 @@
 //===- EmbedTest.cpp - The C interface ------------------------------------===//
 // Calls the program of matmul.c as a server would.
 #include "cleave/runtime.h"
+#include "runtime/io/Pack.h"
+#include "test/runtime/Files.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <vector>
+
+using namespace cleave::rt::test;
 
 namespace {
 
@@ -112,6 +117,62 @@ TEST_P(Embed, WrongArguments) {
                               "file or directory");
   EXPECT_EQ(forward(), 0); // mistakes do not harm the world
   expectProduct();
+}
+
+/// A checkpoint with the weight transposed, the map that says so, and a pack.
+struct WeightFolder {
+  TemporaryFolder folder;
+  std::string path = folder.path("w.safetensors"),
+              map = folder.path("map.json"), packs = folder.path("packs");
+
+  explicit WeightFolder(const std::vector<float> &w) {
+    std::vector<float> stored;
+    for (size_t column = 0; column < 4; ++column)
+      for (size_t row = 0; row < 6; ++row)
+        stored.push_back(w[row * 4 + column]);
+    writeFile(path, safetensors("{\"v\":{\"dtype\":\"F32\",\"shape\":[4,6],"
+                                "\"data_offsets\":[0,96]}}",
+                                bytesOf(stored)));
+    writeFile(map, "{\"weights\": {\"mlp.*\": {\"from\": \"v\", \"dims\": "
+                   "\"a b -> b a\"}}}");
+    for (int64_t rank : {0, 1}) {
+      std::vector<float> area(18);
+      std::copy_n(w.begin() + rank * 12, 12, area.begin());
+      cleave::rt::PackWriter writer;
+      const CleaveProgram &program = *cleave_programs[0];
+      EXPECT_TRUE(writer.open(program, packs, rank, "t", false).ok());
+      EXPECT_TRUE(
+          writer.write(program, reinterpret_cast<char *>(area.data())).ok());
+      EXPECT_TRUE(writer.commit().ok());
+    }
+  }
+};
+
+TEST_P(Embed, LoadsByAMap) {
+  WeightFolder files(w.data);
+  const char *path = files.path.c_str();
+  CleaveWeightFiles given = {&path, 1, files.map.c_str(), nullptr, 1};
+  ASSERT_EQ(cleave_world_load_weights(world, &given, &error), 0)
+      << error.message;
+  ASSERT_EQ(forward(), 0) << error.message;
+  expectProduct();
+}
+
+TEST_P(Embed, LoadsPacks) {
+  WeightFolder files(w.data);
+  const char *path = files.path.c_str();
+  CleaveWeightFiles given = {&path, 1, nullptr, files.packs.c_str(), 0};
+  EXPECT_EQ(cleave_world_load_weights(world, &given, &error),
+            CLEAVE_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "packed weights take the place of files; give "
+                              "one of them");
+  given.numPaths = 0;
+  ASSERT_EQ(cleave_world_load_weights(world, &given, &error), 0)
+      << error.message;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(forward(), 0) << error.message;
+    expectProduct();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Embed,

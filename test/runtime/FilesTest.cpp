@@ -1,8 +1,9 @@
-//===- FilesTest.cpp - .npy and safetensors files -------------------------===//
+//===- FilesTest.cpp - Blocks, .npy files, output files
+//--------------------===//
 #include "test/runtime/Files.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Safetensors.h"
 #include "test/runtime/TestProgram.h"
+#include "test/runtime/TestTensor.h"
 
 #include <cmath>
 #include <csignal>
@@ -17,62 +18,6 @@ namespace {
 //===----------------------------------------------------------------------===//
 // Tensors over a mesh
 //===----------------------------------------------------------------------===//
-
-/// A tensor with storage.
-struct TestTensor {
-  std::vector<int64_t> shape, block;
-  std::vector<std::vector<CleaveAxisRef>> refs;
-  std::vector<CleaveAxes> dims;
-  CleaveTensor tensor = {};
-
-  TestTensor(uint32_t dtype, std::vector<int64_t> sizes,
-             std::vector<std::vector<CleaveAxisRef>> axes)
-      : shape(std::move(sizes)), refs(std::move(axes)) {
-    tensor.bytes = dtypeBytes(dtype);
-    for (size_t d = 0; d < shape.size(); ++d) {
-      dims.push_back({int64_t(refs[d].size()), refs[d].data()});
-      int64_t n = numBlocks(dims[d]);
-      block.push_back((shape[d] + n - 1) / n);
-      tensor.bytes *= block[d];
-    }
-    tensor.name = tensor.storeName = "t";
-    tensor.loc = "";
-    tensor.dtype = dtype;
-    tensor.rank = int64_t(shape.size());
-    tensor.shape = shape.data();
-    tensor.block = block.data();
-    tensor.dims = dims.data();
-  }
-};
-
-/// Reads all ranks' blocks out of an array and writes them back: nothing is
-/// lost, and padding is zero.
-void roundTrip(const TestTensor &t, const CleaveProgram &program,
-               GlobalArray array, size_t count) {
-  Mesh mesh(program);
-  std::vector<float> back(count, -1);
-  GlobalArray target;
-  target.data = reinterpret_cast<char *>(back.data());
-  target.dtype = CLEAVE_F32;
-  target.shape = array.shape;
-  target.setSteps(false);
-  for (int64_t rank = 0; rank < program.numRanks; ++rank) {
-    std::vector<char> block(size_t(t.tensor.bytes), char(0x55));
-    BlockRange range = BlockRange::of(t.tensor, mesh, rank);
-    EXPECT_EQ(readBlock(t.tensor, range, array, block.data()), 0);
-    int64_t nonZero = 0;
-    for (size_t i = 0; i + 4 <= block.size(); i += 4) {
-      float value;
-      std::memcpy(&value, &block[i], 4);
-      nonZero += value != 0;
-    }
-    EXPECT_EQ(nonZero, range.numElements()); // all data are above zero
-    if (ownsBlock(t.tensor, mesh, rank))
-      writeBlock(t.tensor, range, block.data(), target);
-  }
-  for (size_t i = 0; i < count; ++i)
-    EXPECT_EQ(back[i], float(i + 1));
-}
 
 TEST(Blocks, UnevenDimsRoundTrip) {
   TestProgram program({2, 3}, 4096, {5, 3, 1, 0, 2, 4});
@@ -254,128 +199,6 @@ TEST(Dtype, BooleansBecomeZeroOrOne) {
   char in[4] = {0, 1, 2, -1}, out[4];
   convert({out, CLEAVE_I1, 1}, {in, CLEAVE_I1, 1}, 4);
   EXPECT_EQ(std::string(out, 4), std::string("\0\1\1\1", 4));
-}
-
-//===----------------------------------------------------------------------===//
-// Safetensors
-//===----------------------------------------------------------------------===//
-
-struct WeightFile : testing::Test {
-  TemporaryFolder folder;
-  std::string path = folder.path("w.safetensors");
-
-  /// The message without the path.
-  std::string error(const std::string &bytes) {
-    writeFile(path, bytes);
-    Safetensors files;
-    std::string message = files.add(path).message();
-    std::string prefix = "cannot read '" + path + "': ";
-    return message.rfind(prefix, 0) == 0 ? message.substr(prefix.size())
-                                         : message;
-  }
-};
-
-TEST_F(WeightFile, ReadsOnlyTheBlock) {
-  std::vector<float> data(24);
-  std::iota(data.begin(), data.end(), 1.0f);
-  writeFile(path,
-            safetensors("{\"__metadata__\":{\"a\":\"b\"},\"t\":{\"dtype\":"
-                        "\"F32\",\"shape\":[4,6],\"data_offsets\":[4,100]}"
-                        "}   ",
-                        "abcd" + bytesOf(data)));
-  Safetensors files;
-  Status status = files.add(path);
-  ASSERT_TRUE(status.ok()) << status.message();
-  TestProgram program({2, 2});
-  TestTensor t(CLEAVE_F32, {4, 6}, {{{1, 1, 2}}, {{0, 1, 2}}});
-  EXPECT_TRUE(files.check(t.tensor).ok());
-  roundTrip(t, program.program, *files.find("t"), 24);
-}
-
-TEST_F(WeightFile, DamagedHeaders) {
-  EXPECT_EQ(error("1234"), "the header of 0 bytes does not fit the file of 4; "
-                           "it may be cut off or no safetensors file");
-  EXPECT_EQ(error(std::string("\xff\0\0\0\0\0\0\0{}", 10)),
-            "the header of 255 bytes does not fit the file of 10; it may be "
-            "cut off or no safetensors file");
-  EXPECT_EQ(error(std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10)),
-            "the header of 18446744073709551615 bytes does not fit the file of "
-            "10; it may be cut off or no safetensors file");
-  EXPECT_EQ(error(safetensors("[1, 2]", "")), "the header is no JSON object");
-  EXPECT_EQ(error(safetensors("{\"t\": ", "")), "the header is no JSON object");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[1]}}", "")),
-            "tensor 't' needs a 'dtype', a 'shape' and two 'data_offsets'");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[-1],"
-                              "\"data_offsets\":[0,4]}}",
-                              "1234")),
-            "tensor 't' needs a 'dtype', a 'shape' and two 'data_offsets'");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
-                              "\"data_offsets\":[0,8]}}",
-                              "1234")),
-            "tensor 't' lies at bytes 0 to 8, the file has 4; it may be cut "
-            "off");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F32\",\"shape\":[2],"
-                              "\"data_offsets\":[0,4]}}",
-                              "1234")),
-            "tensor 't' of 2 f32 takes 4 bytes in the file, which do not fit "
-            "that shape");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[3],"
-                              "\"data_offsets\":[0,3]},\"u\":{\"dtype\":\"I8\","
-                              "\"shape\":[2],\"data_offsets\":[2,4]}}",
-                              "1234")),
-            "tensors 't' and 'u' overlap");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[1],"
-                              "\"data_offsets\":[0,1]},\"t\":{\"dtype\":\"I8\","
-                              "\"shape\":[1],\"data_offsets\":[1,2]}}",
-                              "1234")),
-            "tensor 't' occurs twice");
-  EXPECT_EQ(error(safetensors("{\"t\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],"
-                              "\"data_offsets\":[0,1]}}",
-                              "1")),
-            ""); // only an error when it is asked for
-}
-
-TEST_F(WeightFile, WrongWeights) {
-  writeFile(path, safetensors("{\"mlp.up\":{\"dtype\":\"F32\",\"shape\":[2,2],"
-                              "\"data_offsets\":[0,16]},\"q\":{\"dtype\":"
-                              "\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[16,"
-                              "17]}}",
-                              std::string(17, '\0')));
-  Safetensors files;
-  ASSERT_TRUE(files.add(path).ok());
-  auto error = [&](const char *name, uint32_t dtype,
-                   std::vector<int64_t> shape) {
-    size_t rank = shape.size();
-    TestTensor t(dtype, std::move(shape),
-                 std::vector<std::vector<CleaveAxisRef>>(rank));
-    t.tensor.storeName = name;
-    return files.check(t.tensor).message();
-  };
-  EXPECT_EQ(error("mlp.down", CLEAVE_F32, {2, 2}),
-            "weight 'mlp.down' is not in the weight file; it has 'mlp.up', "
-            "'q'");
-  EXPECT_EQ(error("mlp.up", CLEAVE_F32, {2, 3}),
-            "weight 'mlp.up' has shape 2x2 in the file, the program expects "
-            "2x3");
-  EXPECT_EQ(error("mlp.up", CLEAVE_F64, {2, 2}),
-            "weight 'mlp.up' has type f32 in the file, the program expects "
-            "f64");
-  EXPECT_EQ(error("q", CLEAVE_F32, {1}),
-            "weight 'q' has type F8_E4M3 in the file, the program expects f32");
-  EXPECT_EQ(error("mlp.up", CLEAVE_BF16, {2, 2}), "");
-}
-
-TEST_F(WeightFile, SameNameInTwoFiles) {
-  std::string one = folder.path("1"), two = folder.path("2");
-  for (const std::string &file : {one, two})
-    writeFile(file, safetensors("{\"t\":{\"dtype\":\"I8\",\"shape\":[1],"
-                                "\"data_offsets\":[0,1]}}",
-                                "1"));
-  Safetensors files;
-  ASSERT_TRUE(files.add(one).ok());
-  EXPECT_EQ(files.add(two).message(), "cannot read '" + two +
-                                          "': tensor 't' is also in another "
-                                          "weight file");
 }
 
 //===----------------------------------------------------------------------===//

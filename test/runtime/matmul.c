@@ -66,7 +66,7 @@ static const CleaveTensor scaleOut[] = {{"b", "", "b", CLEAVE_F16,
 
 static int32_t forward(CleaveContext *context, char *arena, char *resident) {
   const float *x = (const float *)(arena + XOffset);
-  const float *w = (const float *)(resident + WOffset);
+  const float *w = (const float *)context->weights[0];
   float *y = (float *)(arena + YOffset);
   cleave_rt_trace_begin(context, "matmul");
   for (int i = 0; i < M; ++i)
@@ -119,6 +119,9 @@ static const CleaveProgram program = {CLEAVE_ABI_MAGIC,
                                       ResidentBytes,
                                       0,
                                       0,
+                                      0,
+                                      "weight 'mlp.w' 3x4xf32 at 0\n"
+                                      "state 'count' 1xi64 at 64\n",
                                       "{\"ranks\": 2}"};
 
 const CleaveProgram *const cleave_programs[] = {&program};

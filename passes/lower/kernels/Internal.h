@@ -10,7 +10,7 @@ namespace cleave::kernels {
 
 /// Raised whenever equal kernels would compile to other code than before, so
 /// that objects of older compilers in a cache are not taken.
-inline constexpr int kGeneratorVersion = 7;
+inline constexpr int kGeneratorVersion = 8;
 
 /// Turns linalg.pack and linalg.unpack into padding and transposition, but for
 /// unpacks of arguments.

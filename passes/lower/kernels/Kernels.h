@@ -9,7 +9,8 @@
 //
 //   void k(const void *in0, int64_t row, void *out0[, void *scratch])
 //
-// on contiguous row-major data aligned to kBufferAlignment; i1 takes a byte.
+// on contiguous row-major data, of destinations and scratch aligned to
+// kBufferAlignment, of inputs to one element; i1 takes a byte.
 // It calls nothing but memcpy, memmove and memset, and the C library's
 // functions of f64 and fmodf.
 //
@@ -37,7 +38,7 @@
 
 namespace cleave::kernels {
 
-/// Alignment in bytes of every buffer that a kernel gets.
+/// Alignment in bytes of every buffer that a kernel writes.
 inline constexpr int64_t kBufferAlignment = 64;
 
 /// Temporaries up to this many bytes live on the stack of the kernel.

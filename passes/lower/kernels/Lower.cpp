@@ -211,25 +211,40 @@ static func::FuncOp theKernel(ModuleOp module) {
   return *module.getOps<func::FuncOp>().begin();
 }
 
-/// Buffers are distinct, and aligned.
-static void annotateArguments(ModuleOp module) {
+/// What is read is aligned to its elements, the rest to kBufferAlignment.
+static SmallVector<int64_t> alignmentsOf(func::FuncOp kernel) {
+  SmallVector<int64_t> alignments;
+  unsigned numInputs = kernel.getNumArguments() - kernel.getNumResults();
+  for (Type type : kernel.getArgumentTypes().take_front(numInputs)) {
+    Type element = getElementTypeOrSelf(type);
+    alignments.push_back(
+        element.isIndex()
+            ? 8
+            : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+  }
+  return alignments;
+}
+
+static void annotateArguments(ModuleOp module, ArrayRef<int64_t> inputs) {
   Builder b(module.getContext());
   for (auto f : module.getOps<LLVM::LLVMFuncOp>())
     for (unsigned i = 0, e = f.isExternal() ? 0 : f.getNumArguments(); i < e;
          ++i)
       if (isa<LLVM::LLVMPointerType>(f.getArgument(i).getType()))
         f.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                     b.getI64IntegerAttr(kBufferAlignment));
+                     b.getI64IntegerAttr(i < inputs.size() ? inputs[i]
+                                                           : kBufferAlignment));
 }
 
 static FailureOr<KernelInfo> lowerIsolated(ModuleOp module, const CpuIsa &isa) {
   func::FuncOp kernel = theKernel(module);
   if (failed(checkContract(kernel)))
     return failure();
+  SmallVector<int64_t> inputs = alignmentsOf(kernel);
   FailureOr<KernelInfo> info = lowerToBuffers(kernel, isa);
   if (failed(info) || failed(expandMath(kernel)) || failed(lowerToLLVM(module)))
     return failure();
-  annotateArguments(module);
+  annotateArguments(module, inputs);
   return info;
 }
 

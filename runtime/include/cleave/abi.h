@@ -14,9 +14,15 @@ extern "C" {
 #endif
 
 #define CLEAVE_ABI_MAGIC 0x455641454c43ull /* "CLEAVE" */
-#define CLEAVE_ABI_VERSION 2
+#define CLEAVE_ABI_VERSION 3
 
-typedef struct CleaveContext CleaveContext;
+/* What entries hand back to the runtime; the runtime's own data follow. */
+typedef struct CleaveContext {
+  /* For each of CleaveProgram.weights where its block is: in the resident area,
+   * or in a mapped file, then aligned to an element only. Packed forms, which
+   * init makes, are always in the resident area. */
+  const char *const *weights;
+} CleaveContext;
 
 typedef enum CleaveDtype {
   CLEAVE_F32 = 0,
@@ -153,6 +159,13 @@ typedef enum CleaveIsa {
                                    amx_bf16 */
 } CleaveIsa;
 
+/* A communication reads or writes the resident area, so all ranks must reach
+ * it, and all weights must be in it. */
+#define CLEAVE_SHARES_RESIDENT 1
+/* Weights are read at their offsets in the resident area, not by way of the
+ * context. */
+#define CLEAVE_FIXED_WEIGHTS 2
+
 /* One compiled variant. The executable holds one or several; the runtime takes
  * the best that the CPU can run. All ranks take the same one. */
 typedef struct CleaveProgram {
@@ -174,6 +187,10 @@ typedef struct CleaveProgram {
   /* Run once after the weights are in place (packs them); may be null. */
   int32_t (*init)(CleaveContext *context, char *arena, char *resident);
   int64_t initArenaBytes;
+  int64_t flags; /* CLEAVE_SHARES_RESIDENT, CLEAVE_FIXED_WEIGHTS */
+  /* One line for each tensor of the resident area: what it is, how it is
+   * packed, where it lies. Two programs with equal texts have equal areas. */
+  const char *layout;
   const char *manifest; /* the JSON object that --describe prints */
 } CleaveProgram;
 

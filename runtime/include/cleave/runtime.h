@@ -68,11 +68,24 @@ int32_t cleave_world_create(const CleaveModel *model, CleaveWorldKind kind,
                             double timeoutSeconds, CleaveWorld **world,
                             CleaveError *error);
 
+/* Where weights come from: what --weights, --weights-map, --weights-strict and
+ * --packed say on the command line. Either paths or packed; null for none. */
+typedef struct CleaveWeightFiles {
+  const char *const *paths;
+  int64_t numPaths;
+  const char *map;
+  const char *packed;
+  int32_t strict;
+} CleaveWeightFiles;
+
 /* Puts the weights in place, from safetensors files or from memory, and runs
  * the program's init. Needed once before the first call, also without weights.
  * Arrays are found by the names that the weights have in files. */
 int32_t cleave_world_load_files(CleaveWorld *world, const char *const *paths,
                                 int64_t numPaths, CleaveError *error);
+int32_t cleave_world_load_weights(CleaveWorld *world,
+                                  const CleaveWeightFiles *files,
+                                  CleaveError *error);
 int32_t cleave_world_load_arrays(CleaveWorld *world, const CleaveArray *weights,
                                  int64_t numWeights, CleaveError *error);
 
@@ -106,6 +119,9 @@ int64_t cleave_rank_index(const CleaveRank *rank);
 /* As for worlds, for this rank alone; all ranks must do the same. */
 int32_t cleave_rank_load_files(CleaveRank *rank, const char *const *paths,
                                int64_t numPaths, CleaveError *error);
+int32_t cleave_rank_load_weights(CleaveRank *rank,
+                                 const CleaveWeightFiles *files,
+                                 CleaveError *error);
 int32_t cleave_rank_load_arrays(CleaveRank *rank, const CleaveArray *weights,
                                 int64_t numWeights, CleaveError *error);
 

@@ -1,0 +1,21 @@
+// Three layers, of which the plan leaves the one in the middle whole.
+#include <cleave/cleave.h>
+
+using namespace cleave;
+
+const Dim B("batch", 4), D("model", 8), F("ffn", 12);
+
+static Tensor layer(Scope m, Tensor x) {
+  Tensor h = relu(dot(x, m.weight("up", {D, F}), D));
+  return dot(h, m.weight("down", {F, D}), F);
+}
+
+int main(int argc, char **argv) {
+  Model m("layers");
+  Entry e = m.entry("forward");
+  e.output("y", e.repeat("layer", 3, layer, e.input("x", {B, D})));
+  Plan p(Mesh("pod", {{"tp", 2}}));
+  p.shard(F, "tp");
+  p.at("layer1").replicate(F);
+  return driver(argc, argv, m, p);
+}
