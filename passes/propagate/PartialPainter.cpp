@@ -49,10 +49,7 @@ bool Painter::joins(unsigned op, unsigned position) const {
   return llvm::is_contained(o.accumulators, position) &&
          llvm::all_of(o.results, [&](unsigned result) {
            const PartialValue &r = problem.values[result];
-           return r.kind == color.kind &&
-                  llvm::all_of(color.axes, [&](AxisRef ref) {
-                    return overlaps(r.created, ref);
-                  });
+           return r.kind == color.kind && has(r.created);
          });
 }
 

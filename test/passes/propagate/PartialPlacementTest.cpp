@@ -54,6 +54,24 @@ TEST(PartialPlacement, AccumulatorsJoinWhatIsCreated) {
   }
 }
 
+// Sub-axes that overlap and cannot be aligned, a:(1)3 and a:(2)3 of 6, are two
+// matters: what cuts the sum along a:(1)2 does not touch a:(2)3.
+TEST(PartialPlacement, SubAxesThatCannotBeAligned) {
+  const AxisRef first{0, 1, 3}, second{0, 2, 3}, half{0, 1, 2};
+  Graph g;
+  unsigned other = g.value(8, {first});
+  g.output(other);
+  unsigned a = g.value(8, {second}), b = g.value(8, {second});
+  unsigned sum = g.op(Law::AllOrNone, {a, b}, 8);
+  g.problem.ops[0].usedAxes = {half};
+  g.problem.values[sum].declared = {second};
+  PartialResult result = placePartials(g.problem);
+  EXPECT_TRUE(result.errors.empty());
+  EXPECT_EQ(result.kept[sum], AxisList{second});
+  EXPECT_EQ(result.produced[other], AxisList{first});
+  EXPECT_EQ(g.reduced(result), Values{other});
+}
+
 // acc = acc + p in each trip.
 TEST(PartialPlacement, LoopsCarrySummands) {
   for (double trips : {1, 2}) {
