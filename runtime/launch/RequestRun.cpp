@@ -69,7 +69,8 @@ Status Request::loadWeight(Rank &rank, int64_t i) {
   BlockRange range = BlockRange::of(weight, mesh, rank.index);
   int64_t bytes = range.numElements() * dtypeBytes(array.dtype);
   used.weightBytes += bytes;
-  bool mayStay = program.flags == 0 && options.packFolder.empty();
+  bool mayStay =
+      !(program.flags & CLEAVE_SHARES_RESIDENT) && options.packFolder.empty();
   if (const char *place =
           mayStay ? blockInPlace(weight, range, array) : nullptr) {
     rank.placeWeight(i, place);
