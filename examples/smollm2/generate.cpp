@@ -163,6 +163,7 @@ void Generation::printRest() const {
                  stdout);
   }
   std::printf("\n");
+  std::fflush(stdout);
 }
 
 int Generation::run(const std::vector<int32_t> &prompt) {

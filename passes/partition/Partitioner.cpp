@@ -301,7 +301,8 @@ LogicalResult Partitioner::partitionMove(ConstraintOp move) {
                     "annotate it with " + lies};
     }
     std::string axes = toString(mesh, reduced);
-    return Reason{"a dim that it reduces is cut over " + axes + "; " + because,
+    return Reason{"a dim that is reduced in it is cut over " + axes + "; " +
+                      because,
                   "leave that dim whole over " + axes};
   };
   Operation *loop = reduced.empty() ? nullptr : move.getInput().getDefiningOp();

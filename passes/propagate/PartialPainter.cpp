@@ -49,10 +49,7 @@ bool Painter::joins(unsigned op, unsigned position) const {
   return llvm::is_contained(o.accumulators, position) &&
          llvm::all_of(o.results, [&](unsigned result) {
            const PartialValue &r = problem.values[result];
-           return r.kind == color.kind &&
-                  llvm::all_of(color.axes, [&](AxisRef ref) {
-                    return overlaps(r.created, ref);
-                  });
+           return r.kind == color.kind && has(r.created);
          });
 }
 
@@ -106,8 +103,7 @@ void Painter::findModes(unsigned op) {
 /// Whether nothing forbids that the loop carries summands.
 bool Painter::mayCarry(unsigned op) const {
   const PartialOp &o = problem.ops[op];
-  return o.loop && opKinds[op].value_or(color.kind) == color.kind &&
-         llvm::none_of(color.axes, [&](AxisRef ref) {
+  return o.loop && llvm::none_of(color.axes, [&](AxisRef ref) {
            return overlaps(problem.values[o.operands[kIterArg]].cutAxes, ref);
          });
 }

@@ -43,8 +43,7 @@ private:
     std::vector<unsigned> values, ops;
   };
   bool has(const AxisList &axes) const {
-    return llvm::all_of(color.axes,
-                        [&](AxisRef ref) { return overlaps(axes, ref); });
+    return withoutAxes(color.axes, axes).empty();
   }
   bool creates(unsigned value) const;
   bool joins(unsigned op, unsigned position) const;

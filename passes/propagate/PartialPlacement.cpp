@@ -37,9 +37,12 @@ static std::vector<Color> findColors(const PartialProblem &problem) {
     for (AxisRef ref : refs) {
       std::vector<bool> where;
       for (const PartialValue &value : problem.values) {
-        where.push_back(value.kind == kind && overlaps(value.created, ref));
-        where.push_back(value.declaredKind == kind &&
-                        overlaps(value.declared, ref));
+        auto has = [&](const AxisList &axes) {
+          return !axes.empty() && (llvm::is_contained(axes, ref) ||
+                                   withoutAxes({ref}, axes).empty());
+        };
+        where.push_back(value.kind == kind && has(value.created));
+        where.push_back(value.declaredKind == kind && has(value.declared));
       }
       sets[where].push_back(ref);
     }

@@ -91,12 +91,12 @@ static Status loadWeights(Target &target, const CleaveWeightFiles &given) {
   options.paths.assign(given.paths, given.paths + given.numPaths);
   options.mapPath = given.map ? given.map : "";
   options.strict = given.strict != 0;
-  Weights files;
-  CLEAVE_RETURN_IF_ERROR(files.open(program, options));
+  auto files = std::make_shared<Weights>();
+  CLEAVE_RETURN_IF_ERROR(files->open(program, options));
   std::vector<BoundArray> weights;
   for (int64_t i = 0; i < program.numWeights; ++i)
-    weights.push_back({&program.weights[i], files.array(i)});
-  return target.load(weights);
+    weights.push_back({&program.weights[i], files->array(i)});
+  return target.load(weights, files);
 }
 
 template <typename Target>
@@ -113,7 +113,7 @@ static Status loadArrays(Target &target, const CleaveArray *arrays,
   CLEAVE_RETURN_IF_ERROR(
       bindArrays({"weight", program.weights, program.numWeights}, arrays,
                  numArrays, /*needsAll=*/true, &weights));
-  return target.load(weights);
+  return target.load(weights, nullptr);
 }
 
 namespace {

@@ -3,6 +3,8 @@
 #include "runtime/support/Clock.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
 
 namespace cleave::rt {
 
@@ -75,12 +77,43 @@ Status Rank::finishCall(int32_t code, const char *what) {
   return internalError("rank ", index, ": ", what, " ended with code ", code);
 }
 
+/// Memory that is there for a while, in huge pages where they are worth it.
+namespace {
+struct TemporaryMemory {
+  explicit TemporaryMemory(int64_t size)
+      : bytes(size_t(std::max(size, kPage))) {
+    void *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    data = mapped == MAP_FAILED ? nullptr : static_cast<char *>(mapped);
+    constexpr size_t kHugePage = 2 << 20;
+    if (data && bytes >= kHugePage)
+      madvise(data, bytes, MADV_HUGEPAGE);
+  }
+  ~TemporaryMemory() {
+    if (data)
+      munmap(data, bytes);
+  }
+  TemporaryMemory(const TemporaryMemory &) = delete;
+
+  static constexpr int64_t kPage = 4096;
+  size_t bytes;
+  char *data;
+};
+} // namespace
+
 Status Rank::init() {
   if (!program.init)
     return Status();
+  // Nothing is communicated here, so nobody else reads this; the arena, which
+  // others do read, has no huge pages.
+  TemporaryMemory frame(program.initArenaBytes);
+  if (!frame.data)
+    return errnoStatus(
+        concat("cannot map ", program.initArenaBytes, " bytes to pack weights"),
+        errno);
   if (trace)
     trace->begin("init", "", 0);
-  int32_t code = program.init(this, arena, resident);
+  int32_t code = program.init(this, frame.data, resident);
   if (trace)
     trace->end();
   return finishCall(code, "init");

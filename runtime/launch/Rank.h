@@ -32,9 +32,10 @@ public:
   /// sends to it.
   int64_t commEnd = 0;
 
-  /// Says that a weight's block is there, not in the resident area.
+  /// Says that a weight's block is there; null: in the resident area.
   void placeWeight(int64_t weight, const char *place) {
-    weightPlaces[weight] = place;
+    weightPlaces[weight] =
+        place ? place : resident + program.weights[weight].offset;
   }
   /// From now on, and from zero, if there is a place for it.
   void startMeasuring();

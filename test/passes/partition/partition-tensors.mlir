@@ -365,3 +365,50 @@ func.func @declared_partial(
   %r = cleave.constraint %t <@m, [{}, {}]> : tensor<6x4xf32>
   return %r : tensor<6x4xf32>
 }
+
+// A loop that adds up summands starts with the whole value on one rank alone,
+// and its sum is reduced behind it.
+// CHECK-LABEL: @loop_carries_summands
+// CHECK: %[[AT:.+]] = comm.coordinate over @m ["a"]
+// CHECK: %[[FIRST:.+]] = arith.cmpi eq, %[[AT]], %
+// CHECK: %[[INIT:.+]] = linalg.generic
+// CHECK: arith.select %[[FIRST]]
+// CHECK: %[[LOOP:.+]] = scf.for {{.*}} iter_args(%[[ACC:.+]] = %[[INIT]])
+// CHECK-NEXT: %[[Y:.+]] = linalg.matmul {{.*}} outs(%[[ACC]] : tensor<4x6xf32>)
+// CHECK-NEXT: scf.yield %[[Y]]
+// CHECK: %[[SUM:.+]] = comm.all_reduce sum %[[LOOP]] over @m ["a"] cause = <op = "scf.for", value = "{{.+}}", why = "a dim that is reduced in it is cut over \22a\22; reduced once, behind the loop", remedy = "leave that dim whole over \22a\22">
+// CHECK-NEXT: return %[[SUM]]
+func.func @loop_carries_summands(
+    %x: tensor<4x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %w: tensor<8x6xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>},
+    %z: tensor<4x6xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>})
+    -> (tensor<4x6xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %sum = scf.for %i = %c0 to %c3 step %c1 iter_args(%acc = %z)
+      -> (tensor<4x6xf32>) {
+    %y = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>)
+      outs(%acc : tensor<4x6xf32>) -> tensor<4x6xf32>
+    scf.yield %y : tensor<4x6xf32>
+  }
+  return %sum : tensor<4x6xf32>
+}
+
+// A constraint that says why names what reads it; one that nothing reads moves
+// what nobody sees.
+// CHECK-LABEL: @constraint_because
+// CHECK: comm.all_gather %arg0 dim 0 over @m ["a"] cause = <op = "linalg.add", value = "{{.+}}", why = "moved once, which compute with it as [{}]", remedy = "annotate it with [{}]">
+// CHECK: comm.all_gather %arg1 dim 0 over @m ["a"] cause = <op = "cleave.constraint"
+func.func @constraint_because(
+    %x: tensor<4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}]>},
+    %y: tensor<4xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}]>},
+    %e: tensor<4xf32> {cleave.sharding = #cleave.sharding<@m, [{}]>})
+    -> (tensor<4xf32> {cleave.sharding = #cleave.sharding<@m, [{}]>}) {
+  %c = cleave.constraint %x <@m, [{}]> {because = "moved once"} : tensor<4xf32>
+  %unread = cleave.constraint %y <@m, [{}]> {because = "of nothing"}
+    : tensor<4xf32>
+  %s = linalg.add ins(%c, %c : tensor<4xf32>, tensor<4xf32>)
+    outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}

@@ -296,3 +296,50 @@ func.func @moved_once(
     outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %s, %y : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// What the loop carries are summands; behind it they are reduced.
+// CHECK-LABEL: @loop_carries_summands
+// CHECK: %[[LOOP:.+]] = scf.for {{.*}} iter_args(%[[ACC:.+]] = %arg2)
+// CHECK: linalg.matmul {cleave.sharding = #cleave.sharding<@m, [{}, {}], partial=sum{"a"}>} {{.*}} outs(%[[ACC]] :
+// CHECK: } {cleave.sharding = #cleave.sharding<@m, [{}, {}], partial=sum{"a"}>}
+// CHECK-NEXT: %[[SUM:.+]] = cleave.constraint %[[LOOP]] <@m, [{}, {}]> {because = "reduced once, behind the loop", cleave.sharding = #cleave.sharding<@m, [{}, {}]>} : tensor<4x6xf32>
+// CHECK: return %[[SUM]]
+func.func @loop_carries_summands(
+    %x: tensor<4x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %w: tensor<8x6xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>},
+    %z: tensor<4x6xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>})
+    -> tensor<4x6xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %sum = scf.for %i = %c0 to %c3 step %c1 iter_args(%acc = %z)
+      -> (tensor<4x6xf32>) {
+    %y = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>)
+      outs(%acc : tensor<4x6xf32>) -> tensor<4x6xf32>
+    scf.yield %y : tensor<4x6xf32>
+  }
+  return %sum : tensor<4x6xf32>
+}
+
+// Declared: the loop gives summands, and what turns them reads those.
+// CHECK-LABEL: @loop_declared_partial
+// CHECK: } {cleave.sharding = #cleave.sharding<@m, [{}, {}], partial=sum{"a"}>}
+// CHECK-NOT: cleave.constraint
+// CHECK: linalg.transpose
+func.func @loop_declared_partial(
+    %x: tensor<4x8xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {"a"}]>},
+    %w: tensor<8x6xf32> {cleave.sharding = #cleave.sharding<@m, [{"a"}, {}]>},
+    %z: tensor<4x6xf32> {cleave.sharding = #cleave.sharding<@m, [{}, {}]>},
+    %e: tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %sum = scf.for %i = %c0 to %c1 step %c1 iter_args(%acc = %z)
+      -> (tensor<4x6xf32>) {
+    %y = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>)
+      outs(%acc : tensor<4x6xf32>) -> tensor<4x6xf32>
+    scf.yield %y : tensor<4x6xf32>
+  } {cleave.sharding = #cleave.sharding<@m, [{}, {}], partial=sum{"a"}>}
+  %r = linalg.transpose ins(%sum : tensor<4x6xf32>)
+    outs(%e : tensor<6x4xf32>) permutation = [1, 0]
+  return %r : tensor<6x4xf32>
+}
