@@ -387,7 +387,11 @@ Tensor lookup(const Tensor &table, const Tensor &indices, const Dim &over,
     return maker.failed();
   Shape shape = indices.node->shape;
   dsl::BodyBuilder body;
+  int64_t last = find(table.node->shape, names[0])->size - 1;
   int row = body.cast(body.argument(1, indices.node->type), i64);
+  row = body.op(dsl::Fn::Max, row, body.constant(0, i64));
+  row =
+      body.op(dsl::Fn::Min, row, body.constant(static_cast<double>(last), i64));
   std::vector<int> at;
   for (const dsl::DimSize &dim : table.node->shape) {
     bool isRow = dim.name == names[0];

@@ -73,6 +73,10 @@ TEST(DslParts, Lookups) {
   const Numbers &t = test["table"], &e = test["each"], &w = test["at"];
   test.expect("rows", lookup(table, at, V),
               [&](auto &i) { return t.at(w.at(i[0], i[1]), i[2]); });
+  test.expect("kept_within", lookup(table, at * 3 - 5, V), [&](auto &i) {
+    int64_t row = int64_t(w.at(i[0], i[1])) * 3 - 5;
+    return t.at(std::clamp<int64_t>(row, 0, 6), i[2]);
+  });
   test.expect("of_each", lookup(each, at, V),
               [&](auto &i) { return e.at(i[0], w.at(i[0], i[1])); });
   onMeshes(test, [](Plan &p) { p.shard(Dim("v"), "x").shard(A, "y"); });

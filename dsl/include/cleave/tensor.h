@@ -259,7 +259,8 @@ Tensor concat(const std::vector<Tensor> &tensors, const Dims &along,
 Tensor update(const Tensor &x, const Dim &dim, const Tensor &fresh,
               const Dim &freshDim, const Tensor &position,
               Where where = Where::current());
-/// table[indices, ...]: each index stands for its row of `over`.
+/// table[indices, ...]: each index stands for its row of `over`, and is kept
+/// within bounds.
 Tensor lookup(const Tensor &table, const Tensor &indices, const Dim &over,
               Where where = Where::current());
 
