@@ -19,6 +19,10 @@ struct Layers {
   // [layer]
   Tensor attention(Scope m, Tensor x, Tensor position) const {
     Rope turned{.base = config.ropeTheta, .offset = position};
+    if (const auto &scaling = config.ropeScaling)
+      turned.stretch = {scaling->factor, scaling->lowFrequencyFactor,
+                        scaling->highFrequencyFactor,
+                        double(scaling->originalContext)};
     Tensor q = dot(x, m.weight("wq", {K, G, E, D}, type), D);
     Tensor k = dot(x, m.weight("wk", {K, E, D}, type), D);
     Tensor v = dot(x, m.weight("wv", {K, E, D}, type), D);
