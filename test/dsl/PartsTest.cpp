@@ -176,12 +176,12 @@ TEST(DslParts, Rope) {
                 return turned(p.at(i[0], i[1]), i[3], 8, false, 10000, row(i));
               });
   RopeStretch stretch{.factor = 4, .low = 1, .high = 4, .context = 40};
-  test.expect("stretched",
-              rope(x, S, E, {.base = 100, .offset = offset, .stretch = stretch}),
-              [&, row](auto &i) {
-                return turned(i[1] + 11, i[3], 8, false, 10, row(i),
-                              stretchedTo160);
-              });
+  test.expect(
+      "stretched",
+      rope(x, S, E, {.base = 100, .offset = offset, .stretch = stretch}),
+      [&, row](auto &i) {
+        return turned(i[1] + 11, i[3], 8, false, 100, row(i), stretchedTo160);
+      });
   onMeshes(test, [&](Plan &plan) { plan.shard(H, "x").shard(S, "y"); });
 }
 
