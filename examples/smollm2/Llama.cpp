@@ -64,7 +64,7 @@ struct Layers {
   /// All but what is special to an entry: hidden values [B, S, D].
   Tensor body(Entry &e, Tensor tokens, Tensor position) const {
     Tensor table = e.weight("embed.weight", {V, D}, type);
-    Tensor x = cast(lookup(table, tokens, V), f32);
+    Tensor x = cast(lookup(table, tokens, V), f32).named("embedded");
     auto turn = [&](Scope m, Tensor y, Tensor p) { return layer(m, y, p); };
     return e.repeat("layer", config.layers, turn, x, position);
   }
