@@ -105,6 +105,7 @@ Model llama::makeModel(const Config &config, const Sizes &sizes) {
 }
 
 Plan llama::makePlan(const Config &config, const Cut &cut) {
+  // [plan]
   Plan p(Mesh("ranks", {{"dp", cut.dp}, {"tp", cut.tp}}));
   Dim B("batch"), K("kv"), G("group"), F("ffn"), V("vocab"), S("seq");
   p.shard(B, "dp");
@@ -124,5 +125,6 @@ Plan llama::makePlan(const Config &config, const Cut &cut) {
     p.shard(V, "tp");
   if (cut.sequence)
     p.at("layer*.*_norm").shard(S, "tp");
+  // [/plan]
   return p;
 }
