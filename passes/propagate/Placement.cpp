@@ -127,6 +127,25 @@ static bool sameCut(const Sharding &a, const Sharding &b) {
   });
 }
 
+/// Whether something comes of an op: what nobody reads is dropped later. Ties
+/// count as read.
+static std::vector<bool> liveOps(const PropagationProblem &problem) {
+  std::vector<bool> live(problem.ops.size()), read(problem.values.size());
+  for (const PropagationOp &op : problem.ops)
+    if (op.tie != Tie::None)
+      for (unsigned id : op.operands)
+        read[id] = true;
+  for (size_t i = problem.ops.size(); i-- > 0;) {
+    const PropagationOp &op = problem.ops[i];
+    live[i] = op.tie != Tie::None ||
+              llvm::any_of(op.results, [&](unsigned id) { return read[id]; });
+    if (live[i])
+      for (unsigned id : op.operands)
+        read[id] = true;
+  }
+  return live;
+}
+
 namespace {
 /// The ways in which one value is held.
 struct Versions {
@@ -208,7 +227,10 @@ double Counter::bytesOf(unsigned id) const {
 }
 
 std::vector<double> Counter::run() {
+  std::vector<bool> live = liveOps(problem);
   for (auto [i, op] : llvm::enumerate(problem.ops)) {
+    if (!live[i])
+      continue;
     const FactorChoice *choice = placement.choices[i];
     for (auto [position, id] : llvm::enumerate(op.operands))
       read(id, choice ? choice->operands[position]
