@@ -7,8 +7,8 @@ A page says what belongs somewhere, and this program writes it below:
     <!-- {{example FILE#NAME}} -->    the lines of FILE between `// [NAME]` and
                                       `// [/NAME]`; without #NAME the whole file
     <!-- {{output COMMAND}} -->       what COMMAND prints, run in the root of the
-                                      checkout with BUILD/bin first on PATH and
-                                      then .venv/bin; long lines of IR (after
+                                      checkout with BUILD/bin first on PATH,
+                                      then BUILD/test/bin and .venv/bin; long lines of IR (after
                                       --emit=mlir) are broken
 
 What follows such a line is its fenced block, replaced at each run. In the
@@ -108,7 +108,8 @@ class Generator:
         if self.skip and self.skip.search(command):
             self.skipped.append(command)
             return old
-        paths = [str(bin_dir), str(ROOT / ".venv" / "bin"), os.environ["PATH"]]
+        paths = [str(bin_dir), str(self.build / "test" / "bin"),
+                 str(ROOT / ".venv" / "bin"), os.environ["PATH"]]
         env = dict(os.environ, PATH=os.pathsep.join(paths))
         # Commands write what they build there, whatever --build is.
         (ROOT / "build").mkdir(exist_ok=True)

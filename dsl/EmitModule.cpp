@@ -150,6 +150,8 @@ func::FuncOp EntryEmitter::functionOf(const Region &region) {
   Location loc = placeOf(b.getContext(), region.place);
   // Entries keep their names.
   std::string name = region.repeated;
+  if (!name.empty() && name.back() == '.')
+    name.pop_back();
   for (const Entry &other : entry.graph->entries)
     if (other.name == name)
       name += "_turn";

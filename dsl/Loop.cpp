@@ -151,8 +151,8 @@ Tensor Scope::Inside::close(const Tensor &result) {
   if (!fits) {
     maker.error("a turn of the loop makes " + dsl::describe(result.node) +
                 " of " + dsl::nameOf(result.node->type) + " from " +
-                dsl::describe(begin->operands[0]) + " of " + dsl::nameOf(begin->type) +
-                "; both must have one type");
+                dsl::describe(begin->operands[0]) + " of " +
+                dsl::nameOf(begin->type) + "; both must have one type");
     return maker.failed();
   }
   const Node *ordered = maker.reordered(result.node, begin->shape);

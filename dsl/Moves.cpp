@@ -84,6 +84,27 @@ bool splitSizes(Maker &maker, const Node *node, const DimSize &from,
                      std::to_string(numElements(shape)));
 }
 
+/// A part of a concat along `dim`, with its others dims as they lie in the
+/// first part, which is joined along `firstDim`.
+Node *joinedPart(Maker &maker, const Node *node, const Dim &dim,
+                 const Dim &firstDim) {
+  std::vector<std::string> names;
+  if (!maker.take(node, dim, names, "joins along"))
+    return nullptr;
+  const Node *first = maker[0];
+  Shape wanted =
+      replaced(first->shape, firstDim.name(), {*find(node->shape, names[0])});
+  bool fits = wanted.size() == node->shape.size() && node->type == first->type;
+  for (const DimSize &d : wanted)
+    fits &= find(node->shape, d.name) != nullptr;
+  if (fits)
+    return const_cast<Node *>(maker.reordered(node, wanted));
+  maker.error("concat joins " + describe(node) + " of " + nameOf(node->type) +
+              " to " + describe(first) + " of " + nameOf(first->type) +
+              "; their other dims and types must be equal");
+  return nullptr;
+}
+
 Tensor reshaped(Maker &maker, const Node *node, Shape shape) {
   Node result = maker.start(Kind::Reshape, node->type, std::move(shape));
   result.operands = {const_cast<Node *>(node)};
@@ -179,17 +200,9 @@ Tensor merge(const Tensor &x, const Dims &from, const Dim &into, Where where) {
     maker.error("merge joins no dim; name at least one");
     return maker.failed();
   }
-  // The dims side by side, where the first of them lies.
-  Shape joined, order;
+  Shape joined;
   for (const std::string &name : names)
     joined.push_back(*find(x.node->shape, name));
-  for (const dsl::DimSize &dim : x.node->shape) {
-    bool isJoined = find(joined, dim.name) != nullptr;
-    if (!isJoined)
-      order.push_back(dim);
-    else if (dim.name == names[0])
-      order.insert(order.end(), joined.begin(), joined.end());
-  }
   int64_t size = numElements(joined);
   bool isOpen = into.size() == 0 && !maker.entry->sizes.count(into.name());
   Shape fresh;
@@ -201,18 +214,17 @@ Tensor merge(const Tensor &x, const Dims &from, const Dim &into, Where where) {
                 "): the sizes multiply to " + std::to_string(size));
     return maker.failed();
   }
-  Shape result;
-  for (const dsl::DimSize &dim : order)
-    if (dim.name == names[0])
-      result.push_back(fresh[0]);
-    else if (!find(joined, dim.name))
-      result.push_back(dim);
   if (find(dsl::without(x.node->shape, names), fresh[0].name)) {
     maker.error("merge would give " + dsl::describe(x.node) +
                 " a second dim '" + fresh[0].name + "'");
     return maker.failed();
   }
-  return dsl::reshaped(maker, maker.reordered(x.node, order), result);
+  // The dims side by side, where the first of them lies.
+  std::vector<std::string> others(names.begin() + 1, names.end());
+  Shape rest = dsl::without(x.node->shape, others);
+  const Node *ordered =
+      maker.reordered(x.node, dsl::replaced(rest, names[0], joined));
+  return dsl::reshaped(maker, ordered, dsl::replaced(rest, names[0], fresh));
 }
 
 Tensor reorder(const Tensor &x, const Dims &order, Where where) {
@@ -306,50 +318,33 @@ Tensor concat(const std::vector<Tensor> &tensors, const Dims &along,
                 " dims; name one for each, or one for all");
     return maker.failed();
   }
-  std::vector<const Node *> parts;
+  std::vector<Node *> parts;
   int64_t total = 0;
-  Shape order;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const Node *node = tensors[i].node;
-    std::vector<std::string> names;
     const Dim &dim = along.begin()[along.size() == 1 ? 0 : i];
-    if (!maker.take(node, dim, names, "joins along"))
+    Node *part = dsl::joinedPart(maker, tensors[i].node, dim, *along.begin());
+    if (!part)
       return maker.failed();
-    int64_t size = find(node->shape, names[0])->size;
-    total += size;
-    // The others lie as in the first.
-    if (i == 0)
-      order = dsl::replaced(node->shape, names[0], {{into.name(), 0}});
-    Shape wanted = dsl::replaced(order, into.name(), {{names[0], size}});
-    bool fits = wanted.size() == node->shape.size() &&
-                node->type == tensors[0].node->type;
-    for (const dsl::DimSize &d : wanted)
-      fits &= find(node->shape, d.name) != nullptr;
-    if (!fits) {
-      maker.error("concat joins " + dsl::describe(node) + " of " +
-                  dsl::nameOf(node->type) + " to " +
-                  dsl::describe(tensors[0].node) + " of " +
-                  dsl::nameOf(tensors[0].node->type) +
-                  "; their other dims and types must be equal");
-      return maker.failed();
-    }
-    parts.push_back(maker.reordered(node, wanted));
+    parts.push_back(part);
+    total += find(part->shape, dim.name())->size;
   }
   bool isOpen = into.size() == 0 && !maker.entry->sizes.count(into.name());
   Shape fresh;
-  if (!maker.resolve(isOpen ? into(total) : into, "concat", fresh))
+  const Node *first = tensors[0].node;
+  const std::string &old = along.begin()->name();
+  if (!maker.resolve(isOpen ? into(total) : into, "concat", fresh) ||
+      !dsl::isNew(maker, first, old, fresh))
     return maker.failed();
-  Shape shape = dsl::replaced(order, into.name(), fresh);
   if (fresh[0].size != total) {
     maker.error("concat joins " + std::to_string(total) + " into '" +
                 fresh[0].name + "', which has size " +
                 std::to_string(fresh[0].size));
     return maker.failed();
   }
-  Node node = maker.start(Kind::Concat, parts[0]->type, shape);
-  for (const Node *part : parts)
-    node.operands.push_back(const_cast<Node *>(part));
-  node.axis = dsl::axisOf(shape, into.name());
+  Node node = maker.start(Kind::Concat, first->type,
+                          dsl::replaced(first->shape, old, fresh));
+  node.operands = parts;
+  node.axis = dsl::axisOf(first->shape, old);
   return Tensor(maker.finish(std::move(node)));
 }
 

@@ -22,9 +22,13 @@ struct Runtime {
   decltype(&cleave_model_program) program = nullptr;
   decltype(&cleave_model_close) close = nullptr;
   decltype(&cleave_world_create) create = nullptr;
-  decltype(&cleave_world_load_files) loadFiles = nullptr;
+  decltype(&cleave_world_load_weights) loadWeights = nullptr;
   decltype(&cleave_world_load_arrays) loadArrays = nullptr;
+  decltype(&cleave_world_set_state) setState = nullptr;
+  decltype(&cleave_world_get_state) getState = nullptr;
   decltype(&cleave_world_call) call = nullptr;
+  decltype(&cleave_world_measure) measure = nullptr;
+  decltype(&cleave_world_usage) usage = nullptr;
   decltype(&cleave_world_destroy) destroy = nullptr;
 };
 
@@ -38,9 +42,13 @@ bool bindAll(void *library, Runtime &runtime) {
          bind(library, "cleave_model_program", runtime.program) &&
          bind(library, "cleave_model_close", runtime.close) &&
          bind(library, "cleave_world_create", runtime.create) &&
-         bind(library, "cleave_world_load_files", runtime.loadFiles) &&
+         bind(library, "cleave_world_load_weights", runtime.loadWeights) &&
          bind(library, "cleave_world_load_arrays", runtime.loadArrays) &&
+         bind(library, "cleave_world_set_state", runtime.setState) &&
+         bind(library, "cleave_world_get_state", runtime.getState) &&
          bind(library, "cleave_world_call", runtime.call) &&
+         bind(library, "cleave_world_measure", runtime.measure) &&
+         bind(library, "cleave_world_usage", runtime.usage) &&
          bind(library, "cleave_world_destroy", runtime.destroy);
 }
 
@@ -129,12 +137,25 @@ std::string Program::Impl::open(const std::string &file,
       runtime.create(model, CLEAVE_THREADS, timeoutSeconds, &world, &error));
 }
 
-std::string Program::load(const std::vector<std::string> &files) {
+std::string Program::load(const WeightFiles &files) {
   std::vector<const char *> paths;
-  for (const std::string &file : files)
-    paths.push_back(file.c_str());
-  return impl->said(impl->runtime.loadFiles(impl->world, paths.data(),
-                                            paths.size(), &impl->error));
+  for (const std::string &path : files.paths)
+    paths.push_back(path.c_str());
+  auto given = [](const std::string &text) {
+    return text.empty() ? nullptr : text.c_str();
+  };
+  CleaveWeightFiles weights = {paths.data(), int64_t(paths.size()),
+                               given(files.map), given(files.packed),
+                               files.strict};
+  return impl->said(
+      impl->runtime.loadWeights(impl->world, &weights, &impl->error));
+}
+
+void Program::measure() { impl->runtime.measure(impl->world); }
+
+Usage Program::usage(int64_t rank) const {
+  CleaveUsage usage = impl->runtime.usage(impl->world, rank);
+  return {usage.seconds, usage.commSeconds, usage.sentBytes, usage.numComms};
 }
 
 std::string Program::load(const std::vector<Array> &weights) {
@@ -151,6 +172,20 @@ std::string Program::run(const std::string &entry,
   return impl->said(impl->runtime.call(impl->world, entry.c_str(), in.data(),
                                        in.size(), out.data(), out.size(),
                                        &impl->error));
+}
+
+std::string Program::setState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.setState(impl->world, array.data(), &impl->error));
+}
+
+std::string Program::getState(const Array &state) {
+  const std::vector<Array> list = {state};
+  std::vector<CleaveArray> array = dsl::toArrays(list);
+  return impl->said(
+      impl->runtime.getState(impl->world, array.data(), &impl->error));
 }
 
 int64_t Program::ranks() const {

@@ -31,6 +31,46 @@ bool overlap(const PlanData &plan, const AxisUse &a, const AxisUse &b) {
   return a.pre < end(b) && b.pre < end(a);
 }
 
+/// The rules that have their way in one tensor.
+struct Chosen {
+  std::map<std::string, Match> byDim;
+  std::vector<std::pair<AxisUse, Match>> taken;
+  /// Axes along which the tensor stays whole.
+  std::vector<AxisUse> whole;
+};
+
+std::string listOf(const std::vector<AxisUse> &axes) {
+  std::string text;
+  for (const AxisUse &axis : axes)
+    text += (text.empty() ? "" : ", ") + toText(axis);
+  return text;
+}
+
+/// `[{"dp"}, {?}p1], replicated={"tp"}`.
+std::string textOf(const Shape &shape, const Chosen &chosen) {
+  std::string text = "[";
+  for (const DimSize &dim : shape) {
+    if (text.size() > 1)
+      text += ", ";
+    auto it = chosen.byDim.find(dim.name);
+    if (it == chosen.byDim.end()) {
+      text += "{?}";
+      continue;
+    }
+    const Rule &rule = *it->second.rule;
+    std::string axes = listOf(rule.axes);
+    if (rule.open)
+      axes += axes.empty() ? "?" : ", ?";
+    text += "{" + axes + "}";
+    if (rule.priority > 0)
+      text += "p" + std::to_string(rule.priority);
+  }
+  text += "]";
+  if (!chosen.whole.empty())
+    text += ", replicated={" + listOf(chosen.whole) + "}";
+  return text;
+}
+
 class Resolver {
 public:
   Resolver(const Graph &graph, const PlanData &plan,
@@ -45,6 +85,8 @@ private:
   void checkRule(const SelectionData &selection, const Rule &rule);
   std::vector<Match> matchesOf(const Node &node) const;
   Cut cutOf(const Node &node);
+  /// Whether nothing that was chosen stands in a rule's way.
+  bool mayTake(const Node &node, const Match &match, const Chosen &chosen);
   void conflict(const Node &node, const Match &match, const Match &earlier,
                 const AxisUse &axis);
   void contradiction(const Node &node, const Match &match,
@@ -202,66 +244,47 @@ void Resolver::contradiction(const Node &node, const Match &match,
        {{earlier.rule->place, "the other rule"}}});
 }
 
+bool Resolver::mayTake(const Node &node, const Match &match,
+                       const Chosen &chosen) {
+  auto equal = [&](const Match &other) {
+    return other.reach == match.reach &&
+           other.rule->priority == match.rule->priority;
+  };
+  const Rule &rule = *match.rule;
+  auto it = chosen.byDim.find(rule.dim);
+  if (!rule.replicates && it != chosen.byDim.end()) {
+    if (equal(it->second))
+      contradiction(node, match, it->second);
+    return false;
+  }
+  for (const AxisUse &axis : rule.axes)
+    for (const auto &[taken, by] : chosen.taken)
+      if (overlap(plan, axis, taken)) {
+        if (equal(by) && !(rule.replicates && by.rule->replicates))
+          conflict(node, match, by, taken);
+        return false;
+      }
+  return true;
+}
+
 Cut Resolver::cutOf(const Node &node) {
-  std::map<std::string, Match> byDim;
-  std::vector<std::pair<AxisUse, Match>> taken;
-  std::string whole;
-  bool isSpecial = false;
+  Chosen chosen;
+  Cut cut;
   for (const Match &match : matchesOf(node)) {
-    const Rule &rule = *match.rule;
-    auto equal = [&](const Match &other) {
-      return other.reach == match.reach &&
-             other.rule->priority == rule.priority;
-    };
-    if (auto it = byDim.find(rule.dim); !rule.replicates && it != byDim.end()) {
-      if (equal(it->second))
-        contradiction(node, match, it->second);
+    if (!mayTake(node, match, chosen))
       continue;
-    }
-    const std::pair<AxisUse, Match> *clash = nullptr;
-    for (const AxisUse &axis : rule.axes)
-      for (const auto &other : taken)
-        if (!clash && overlap(plan, axis, other.first))
-          clash = &other;
-    if (clash) {
-      if (equal(clash->second) &&
-          !(rule.replicates && clash->second.rule->replicates))
-        conflict(node, match, clash->second, clash->first);
-      continue;
-    }
-    isSpecial |= match.reach != Reach::All;
-    for (const AxisUse &axis : rule.axes)
-      taken.push_back({axis, match});
-    if (!rule.replicates)
-      byDim.insert({rule.dim, match});
+    cut.isSpecial |= match.reach != Reach::All;
+    for (const AxisUse &axis : match.rule->axes)
+      chosen.taken.push_back({axis, match});
+    if (match.rule->replicates)
+      chosen.whole.insert(chosen.whole.end(), match.rule->axes.begin(),
+                          match.rule->axes.end());
     else
-      for (const AxisUse &axis : rule.axes)
-        whole += (whole.empty() ? "" : ", ") + toText(axis);
+      chosen.byDim.insert({match.rule->dim, match});
   }
-  if (byDim.empty() && whole.empty())
-    return {};
-  std::string text;
-  for (const DimSize &dim : node.shape) {
-    text += text.empty() ? "[" : ", ";
-    auto it = byDim.find(dim.name);
-    if (it == byDim.end()) {
-      text += "{?}";
-      continue;
-    }
-    const Rule &rule = *it->second.rule;
-    std::string axes;
-    for (const AxisUse &axis : rule.axes)
-      axes += (axes.empty() ? "" : ", ") + toText(axis);
-    if (rule.open)
-      axes += axes.empty() ? "?" : ", ?";
-    text += "{" + axes + "}";
-    if (rule.priority > 0)
-      text += "p" + std::to_string(rule.priority);
-  }
-  text += node.shape.empty() ? "[]" : "]";
-  if (!whole.empty())
-    text += ", replicated={" + whole + "}";
-  return {text, isSpecial};
+  if (!chosen.byDim.empty() || !chosen.whole.empty())
+    cut.text = textOf(node.shape, chosen);
+  return cut;
 }
 
 Shardings Resolver::run() {

@@ -194,10 +194,10 @@ Scope::Inside::Inside(const Scope &scope, const Name &repeated)
     : Inside(scope) {
   dsl::Region *region = dsl::openRegion(*entry, scope.scopePath);
   region->place = dsl::toPlace(repeated.where);
-  size_t dot = scope.scopePath.rfind('.');
-  std::string above =
-      dot == std::string::npos ? "" : scope.scopePath.substr(0, dot);
-  region->repeated = dsl::join(above, repeated.text);
+  // The scope without its number.
+  region->repeated = scope.scopePath;
+  size_t end = region->repeated.find_last_not_of("0123456789") + 1;
+  region->repeated.resize(end);
 }
 
 Scope::Inside::~Inside() {
@@ -210,34 +210,34 @@ Scope::Inside::~Inside() {
 //===----------------------------------------------------------------------===//
 
 Tensor rms_norm(Scope scope, const Tensor &x, const Dims &over, double epsilon,
-                Where where) {
+                Element weights, Where where) {
   Scope::Inside inside(scope);
-  Tensor gain = scope.weight("weight", over, f32, where);
+  Tensor gain = scope.weight("weight", over, weights, where);
   return rms_norm(x, gain, over, epsilon, where);
 }
 
 Tensor layer_norm(Scope scope, const Tensor &x, const Dims &over,
-                  double epsilon, Where where) {
+                  double epsilon, Element weights, Where where) {
   Scope::Inside inside(scope);
-  Tensor gain = scope.weight("weight", over, f32, where);
-  Tensor bias = scope.weight("bias", over, f32, where);
+  Tensor gain = scope.weight("weight", over, weights, where);
+  Tensor bias = scope.weight("bias", over, weights, where);
   return layer_norm(x, gain, bias, over, epsilon, where);
 }
 
 Tensor linear(Scope scope, const Tensor &x, const Dims &over, const Dims &into,
-              Where where) {
+              Element weights, Where where) {
   Scope::Inside inside(scope);
   std::vector<Dim> dims(over.begin(), over.end());
   dims.insert(dims.end(), into.begin(), into.end());
-  Tensor matrix = scope.weight("weight", dims, f32, where);
-  Tensor bias = scope.weight("bias", into, f32, where);
+  Tensor matrix = scope.weight("weight", dims, weights, where);
+  Tensor bias = scope.weight("bias", into, weights, where);
   return Operand(dot(x, matrix, over, where), where) + bias;
 }
 
 Tensor embedding(Scope scope, const Tensor &indices, const Dim &vocabulary,
-                 const Dim &width, Where where) {
+                 const Dim &width, Element weights, Where where) {
   Scope::Inside inside(scope);
-  Tensor table = scope.weight("weight", {vocabulary, width}, f32, where);
+  Tensor table = scope.weight("weight", {vocabulary, width}, weights, where);
   return lookup(table, indices, vocabulary, where);
 }
 

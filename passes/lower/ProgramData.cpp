@@ -169,39 +169,11 @@ static bool mayBeResident(Value value, llvm::DenseSet<Value> &seen) {
   });
 }
 
-/// Whether an op other than a weight's packing has its result where a weight
-/// is: a loop that carries one.
-static bool placesOnWeight(Operation *op,
-                           ArrayRef<std::pair<int64_t, int64_t>> weights) {
-  auto places = op->getAttrOfType<ArrayAttr>(dispatch::kAtAttr);
-  return places && llvm::any_of(places, [&](Attribute place) {
-           auto at = cast<dispatch::AtAttr>(place);
-           return at.getBase() == dispatch::PlaceBase::resident &&
-                  llvm::any_of(weights, [&](auto weight) {
-                    return at.getValue() >= weight.first &&
-                           at.getValue() < weight.second;
-                  });
-         });
-}
-
-/// The flags of CleaveProgram.
+/// The flags of CleaveProgram. Nothing but views is placed where a plain weight
+/// is, since that is never written; so all its readers follow its argument.
 static int64_t residentUse(ModuleOp planned) {
-  SmallVector<std::pair<int64_t, int64_t>> weights;
-  for (auto func : planned.getOps<func::FuncOp>())
-    for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-      if (auto at =
-              func.getArgAttrOfType<dispatch::AtAttr>(i, dispatch::kAtAttr);
-          at && func.getArgAttr(i, kWeightAttr))
-        weights.push_back(
-            {at.getValue(),
-             at.getValue() + bytesOf(func.getArgumentTypes()[i])});
   int64_t flags = 0;
   planned.walk([&](Operation *op) {
-    auto func = op->getParentOfType<func::FuncOp>();
-    if (!func || func->hasAttr(dispatch::kInitAttr))
-      return;
-    if (placesOnWeight(op, weights) && !isViewOp(op))
-      flags |= CLEAVE_FIXED_WEIGHTS;
     if (op->getDialect()->getNamespace() != "comm" ||
         isa<comm::CoordinateOp>(op))
       return;

@@ -404,6 +404,30 @@ void unpackRegion(const Region &r, char *target, const char *packed) {
   copyNested(r, target + r.targetOffset, r.targetStep, packed, denseSteps(r));
 }
 
+int64_t sentBytes(const CommPlan &plan) {
+  int64_t n = int64_t(plan.members.size());
+  auto shareOf = [n](int64_t bytes) { return ((n - 1) * bytes + n - 1) / n; };
+  switch (plan.comm->kind) {
+  case CLEAVE_ALL_REDUCE:
+    return 2 * shareOf(plan.inBytes);
+  case CLEAVE_ALL_GATHER:
+    return shareOf(plan.outBytes);
+  case CLEAVE_REDUCE_SCATTER:
+  case CLEAVE_ALL_TO_ALL:
+    return shareOf(plan.inBytes);
+  case CLEAVE_SEND:
+    return plan.inBytes;
+  case CLEAVE_RECV:
+    return 0;
+  default: { // permute, realign: what the others take
+    int64_t bytes = 0;
+    for (const Pull &push : plan.pushes)
+      bytes += push.member == plan.self ? 0 : push.region.totalBytes();
+    return bytes;
+  }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//

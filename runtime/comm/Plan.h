@@ -68,6 +68,10 @@ struct CommPlan {
 Status planComm(const Mesh &mesh, int64_t rank, const CleaveComm &comm,
                 CommPlan *plan);
 
+/// Bytes that this rank sends, by the conventions of rings: what the plan of a
+/// program counts, whatever algorithm runs.
+int64_t sentBytes(const CommPlan &plan);
+
 /// "all_reduce over 'tp' in '%y' (model.mlir:12:8)".
 std::string describe(const CleaveComm &comm);
 

@@ -12,7 +12,7 @@
 #ifndef CLEAVE_RUNTIME_COMM_SHAREDAREA_H
 #define CLEAVE_RUNTIME_COMM_SHAREDAREA_H
 
-#include "cleave/abi.h"
+#include "cleave/runtime.h"
 #include "runtime/support/Status.h"
 #include <atomic>
 #include <memory>
@@ -53,6 +53,7 @@ struct RankControl {
   std::atomic<uint64_t> pidStart; // start time: tells reused pids apart
   alignas(64) std::atomic<uint32_t> waiters; // sleepers on this rank's cells
   alignas(64) std::atomic<uint32_t> served;  // last command that is done
+  CleaveUsage usage; // written by the rank, read between its commands
 };
 constexpr int64_t kNoComm = INT64_MIN;
 constexpr uint32_t kChannelSlot = ~0u; // `slot` of a send or recv

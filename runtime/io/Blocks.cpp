@@ -55,10 +55,7 @@ bool ownsBlock(const CleaveTensor &tensor, const Mesh &mesh, int64_t rank) {
 namespace {
 
 /// Walks over the elements of a range, a run along one dim at a time. Trailing
-/// dims without gaps on both sides are one run. Where the global array is
-/// dense along another dim than the block, as a transposed weight is, runs are
-/// short, and neighbouring ones follow each other: both sides then use whole
-/// cache lines.
+/// dims without gaps on both sides are one run.
 class BlockWalk {
 public:
   BlockWalk(const CleaveTensor &tensor, const BlockRange &range,
@@ -73,69 +70,86 @@ public:
       at += global.place(d, range.start[d]);
     if (tensor.rank == 0)
       return row(at, dtypeBytes(global.dtype), 0, 1);
-    walk(0, at, 0, [&](int64_t globalAt, int64_t blockAt) {
-      if (denseDim >= 0)
-        runTiles(globalAt, blockAt, row);
-      else
-        runRow(globalAt, blockAt, 0, count, row);
+    walk(0, -1, {at, 0}, [&](Place place) { runRow(place, row); });
+  }
+
+  /// The dim along which the global array is dense where the block is not, as
+  /// that of a transposed weight is; -1 for none.
+  int64_t denseDim() const { return dense; }
+
+  /// The same in tiles of at most kTile times kTile elements along the dense
+  /// and the last dim: both sides then use whole cache lines. Calls
+  /// tile(global places of the columns, blockAt, rows, columns).
+  static constexpr int64_t kTile = 64;
+  template <typename Tile> void runTiles(Tile tile) const {
+    if (range.numElements() == 0)
+      return;
+    int64_t at = 0, last = tensor.rank - 1;
+    for (int64_t d = 0; d < last; ++d)
+      at += global.place(d, range.start[d]);
+    walk(0, dense, {at, 0}, [&](Place place) {
+      for (int64_t column = 0; column < count; column += kTile)
+        for (int64_t row = 0; row < range.size[dense]; row += kTile) {
+          int64_t places[kTile], columns = std::min(kTile, count - column);
+          for (int64_t c = 0; c < columns; ++c)
+            places[c] = place.global + row * global.steps[dense] +
+                        global.place(last, range.start[last] + column + c);
+          tile(places,
+               place.block + row * blockSteps[dense] +
+                   column * dtypeBytes(tensor.dtype),
+               std::min(kTile, range.size[dense] - row), columns);
+        }
     });
   }
 
+  int64_t blockStep(int64_t d) const { return blockSteps[d]; }
+
 private:
-  static constexpr int64_t kTile = 64; // elements; lines of both sides fit L1
+  /// Offsets in bytes.
+  struct Place {
+    int64_t global, block;
+  };
 
   void findRow();
   void findDenseDim();
 
+  /// Visits the places of all dims before the run but `skipped`.
   template <typename Visit>
-  void walk(int64_t d, int64_t globalAt, int64_t blockAt,
-            const Visit &visit) const {
+  void walk(int64_t d, int64_t skipped, Place at, const Visit &visit) const {
     if (d == outer)
-      return visit(globalAt, blockAt);
-    if (d == denseDim)
-      return walk(d + 1, globalAt, blockAt, visit);
+      return visit(at);
+    if (d == skipped)
+      return walk(d + 1, skipped, at, visit);
     int64_t first = global.place(d, range.start[d]);
     for (int64_t i = 0; i < range.size[d]; ++i)
-      walk(d + 1, globalAt + global.place(d, range.start[d] + i) - first,
-           blockAt + i * blockSteps[d], visit);
+      walk(d + 1, skipped,
+           {at.global + global.place(d, range.start[d] + i) - first,
+            at.block + i * blockSteps[d]},
+           visit);
   }
 
-  /// Elements [begin, end) along the last dim, cut where the distance of
-  /// neighbours changes.
-  template <typename Row>
-  void runRow(int64_t globalAt, int64_t blockAt, int64_t begin, int64_t end,
-              const Row &row) const {
+  /// The run, cut where the distance of neighbours changes.
+  template <typename Row> void runRow(Place at, const Row &row) const {
     int64_t last = tensor.rank - 1, e = dtypeBytes(tensor.dtype);
     if (!global.isListed(last))
-      return row(globalAt + begin * global.steps[last], global.steps[last],
-                 blockAt + begin * e, end - begin);
+      return row(at.global, global.steps[last], at.block, count);
     const int64_t *places = &global.places[last][range.start[last]];
-    for (int64_t i = begin, next; i < end; i = next) {
+    for (int64_t i = 0, next; i < count; i = next) {
       next = i + 1;
-      int64_t step = next < end ? places[next] - places[i] : 0;
-      while (next < end && places[next] - places[next - 1] == step)
+      int64_t step = next < count ? places[next] - places[i] : 0;
+      while (next < count && places[next] - places[next - 1] == step)
         ++next;
-      row(globalAt + places[i] - places[0], step, blockAt + i * e, next - i);
+      row(at.global + places[i] - places[0], step, at.block + i * e, next - i);
     }
-  }
-
-  template <typename Row>
-  void runTiles(int64_t globalAt, int64_t blockAt, const Row &row) const {
-    int64_t rows = range.size[denseDim], step = global.steps[denseDim];
-    for (int64_t column = 0; column < count; column += kTile)
-      for (int64_t first = 0; first < rows; first += kTile)
-        for (int64_t i = first; i < std::min(rows, first + kTile); ++i)
-          runRow(globalAt + i * step, blockAt + i * blockSteps[denseDim],
-                 column, std::min(count, column + kTile), row);
   }
 
   const CleaveTensor &tensor;
   const BlockRange &range;
   const GlobalArray &global;
   std::vector<int64_t> blockSteps;
-  int64_t outer = 0;     // dims before the run
-  int64_t count = 1;     // elements of a run
-  int64_t denseDim = -1; // the dim along which the global array is dense
+  int64_t outer = 0;  // dims before the run
+  int64_t count = 1;  // elements of a run
+  int64_t dense = -1; // see denseDim()
 };
 
 } // namespace
@@ -155,13 +169,13 @@ BlockWalk::BlockWalk(const CleaveTensor &tensor, const BlockRange &range,
 
 void BlockWalk::findRow() {
   outer = tensor.rank;
-  int64_t dense = dtypeBytes(global.dtype);
+  int64_t globalDense = dtypeBytes(global.dtype);
   int64_t blockDense = dtypeBytes(tensor.dtype);
   while (outer > 0 && !global.isListed(outer - 1) &&
-         global.steps[outer - 1] == dense &&
+         global.steps[outer - 1] == globalDense &&
          blockSteps[outer - 1] == blockDense) {
     --outer;
-    dense *= range.size[outer];
+    globalDense *= range.size[outer];
     blockDense *= range.size[outer];
   }
   outer = std::min(outer, std::max<int64_t>(tensor.rank - 1, 0));
@@ -176,7 +190,45 @@ void BlockWalk::findDenseDim() {
     return;
   for (int64_t d = 0; d < last; ++d)
     if (!global.isListed(d) && global.steps[d] == element && range.size[d] > 1)
-      denseDim = d;
+      dense = d;
+}
+
+/// Writes a tile, whose columns follow each other in `tile`, by rows.
+template <typename T>
+static void storeTile(const char *tile, char *block, int64_t rowStep,
+                      int64_t rows, int64_t columns) {
+  constexpr int64_t kColumnStep = (BlockWalk::kTile + 1) * int64_t(sizeof(T));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      std::memcpy(block + row * rowStep + column * int64_t(sizeof(T)),
+                  tile + column * kColumnStep + row * int64_t(sizeof(T)),
+                  sizeof(T));
+}
+
+/// Reads a block along the dim in which the global array is dense. Columns go
+/// to a buffer first: those of a large array often compete for the same lines
+/// of the cache. There they don't; hence the odd distance.
+static int64_t readTransposed(const CleaveTensor &tensor, const BlockWalk &walk,
+                              const GlobalArray &global, char *block) {
+  constexpr int64_t kTile = BlockWalk::kTile, kLargest = 8;
+  alignas(64) char buffer[kTile * (kTile + 1) * kLargest];
+  int64_t element = dtypeBytes(tensor.dtype), overflows = 0;
+  int64_t from = dtypeBytes(global.dtype),
+          step = walk.blockStep(walk.denseDim());
+  auto store = element == 1   ? storeTile<uint8_t>
+               : element == 2 ? storeTile<uint16_t>
+               : element == 4 ? storeTile<uint32_t>
+                              : storeTile<uint64_t>;
+  walk.runTiles([&](const int64_t *places, int64_t blockAt, int64_t rows,
+                    int64_t columns) {
+    for (int64_t c = 0; c < columns; ++c)
+      overflows += convert(
+          {buffer + c * (kTile + 1) * element, tensor.dtype, element},
+          {global.data + places[c], global.dtype, from, global.swapBytes},
+          rows);
+    store(buffer, block + blockAt, step, rows, columns);
+  });
+  return overflows;
 }
 
 int64_t readBlock(const CleaveTensor &tensor, const BlockRange &range,
@@ -184,13 +236,13 @@ int64_t readBlock(const CleaveTensor &tensor, const BlockRange &range,
   int64_t step = dtypeBytes(tensor.dtype), overflows = 0;
   if (range.numElements() * step != tensor.bytes)
     std::memset(block, 0, size_t(tensor.bytes));
-  BlockWalk(tensor, range, global)
-      .run([&](int64_t at, int64_t globalStep, int64_t blockAt, int64_t count) {
-        Source from{global.data + at, global.dtype, globalStep,
-                    global.swapBytes};
-        overflows +=
-            convert({block + blockAt, tensor.dtype, step}, from, count);
-      });
+  BlockWalk walk(tensor, range, global);
+  if (walk.denseDim() >= 0)
+    return readTransposed(tensor, walk, global, block);
+  walk.run([&](int64_t at, int64_t globalStep, int64_t blockAt, int64_t count) {
+    Source from{global.data + at, global.dtype, globalStep, global.swapBytes};
+    overflows += convert({block + blockAt, tensor.dtype, step}, from, count);
+  });
   return overflows;
 }
 

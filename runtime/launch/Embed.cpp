@@ -91,12 +91,12 @@ static Status loadWeights(Target &target, const CleaveWeightFiles &given) {
   options.paths.assign(given.paths, given.paths + given.numPaths);
   options.mapPath = given.map ? given.map : "";
   options.strict = given.strict != 0;
-  Weights files;
-  CLEAVE_RETURN_IF_ERROR(files.open(program, options));
+  auto files = std::make_shared<Weights>();
+  CLEAVE_RETURN_IF_ERROR(files->open(program, options));
   std::vector<BoundArray> weights;
   for (int64_t i = 0; i < program.numWeights; ++i)
-    weights.push_back({&program.weights[i], files.array(i)});
-  return target.load(weights);
+    weights.push_back({&program.weights[i], files->array(i)});
+  return target.load(weights, files);
 }
 
 template <typename Target>
@@ -113,7 +113,7 @@ static Status loadArrays(Target &target, const CleaveArray *arrays,
   CLEAVE_RETURN_IF_ERROR(
       bindArrays({"weight", program.weights, program.numWeights}, arrays,
                  numArrays, /*needsAll=*/true, &weights));
-  return target.load(weights);
+  return target.load(weights, nullptr);
 }
 
 namespace {
@@ -204,6 +204,13 @@ int32_t cleave_world_call(CleaveWorld *world, const char *entry,
   return result(
       callEntry(world->world, {entry, inputs, numInputs, outputs, numOutputs}),
       error);
+}
+
+void cleave_world_measure(CleaveWorld *world) { world->world.measure(); }
+
+CleaveUsage cleave_world_usage(const CleaveWorld *world, int64_t rank) {
+  bool exists = rank >= 0 && rank < world->world.program.numRanks;
+  return exists ? world->world.usage(rank) : CleaveUsage{};
 }
 
 void cleave_world_destroy(CleaveWorld *world) { delete world; }

@@ -46,18 +46,35 @@ Status Peer::report(Status status) {
   return status;
 }
 
-Status Peer::load(const std::vector<BoundArray> &weights) {
-  for (const BoundArray &weight : weights)
-    CLEAVE_RETURN_IF_ERROR(
-        report(scatter(mesh, index(), weight, rank->resident, "weight")));
-  return report(rank->init());
+Status Peer::load(const std::vector<BoundArray> &weights,
+                  std::shared_ptr<const Weights> from) {
+  if (isMapped)
+    return failedPrecondition("the rank uses a mapped pack, which cannot be "
+                              "replaced");
+  bool mayStay = from && !(program.flags & CLEAVE_SHARES_RESIDENT);
+  for (const BoundArray &weight : weights) {
+    const CleaveTensor &tensor = *weight.tensor;
+    BlockRange range = BlockRange::of(tensor, mesh, index());
+    const char *place =
+        mayStay ? blockInPlace(tensor, range, weight.array) : nullptr;
+    rank->placeWeight(&tensor - program.weights, place);
+    if (!place)
+      CLEAVE_RETURN_IF_ERROR(
+          report(scatter(mesh, index(), weight, rank->resident, "weight")));
+  }
+  CLEAVE_RETURN_IF_ERROR(report(rank->init()));
+  files = std::move(from);
+  return Status();
 }
 
 Status Peer::loadPacked(const std::string &folder) {
+  for (int64_t i = 0; i < program.numWeights; ++i)
+    rank->placeWeight(i, nullptr);
   PackFile pack;
   CLEAVE_RETURN_IF_ERROR(report(pack.open(program, folder, index())));
   // What other ranks read must be where they see it.
   bool maps = !(program.flags & CLEAVE_SHARES_RESIDENT);
+  isMapped |= maps;
   return report(pack.place(program, rank->resident, maps));
 }
 

@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_LAUNCH_PEER_H
 
 #include "runtime/comm/LocalBackend.h"
+#include "runtime/io/Weights.h"
 #include "runtime/launch/Arrays.h"
 #include "runtime/launch/Mpi.h"
 #include "runtime/launch/Rank.h"
@@ -19,7 +20,9 @@ public:
 
   Status joinEnv(double timeoutSeconds);
   Status joinMpi(double timeoutSeconds);
-  Status load(const std::vector<BoundArray> &weights);
+  /// `files` are what the arrays are mapped from; null for the caller's memory.
+  Status load(const std::vector<BoundArray> &weights,
+              std::shared_ptr<const Weights> files);
   Status loadPacked(const std::string &folder);
   Status call(const CleaveEntry &entry, const std::vector<BoundArray> &inputs,
               const std::vector<BoundArray> &outputs);
@@ -35,7 +38,8 @@ private:
   Rendezvous rendezvous;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Rank> rank;
-  bool hasFailed = false;
+  std::shared_ptr<const Weights> files; // that blocks are used in
+  bool hasFailed = false, isMapped = false;
 };
 
 /// Checks a launcher's variables against the program.

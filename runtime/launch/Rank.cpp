@@ -1,7 +1,10 @@
 //===- Rank.cpp - What one rank has and runs ------------------------------===//
 #include "runtime/launch/Rank.h"
+#include "runtime/support/Clock.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
 
 namespace cleave::rt {
 
@@ -32,6 +35,18 @@ Status Rank::planOf(const CleaveComm &comm, const CommPlan **plan) {
   return Status();
 }
 
+void Rank::startMeasuring() {
+  measures = usage != nullptr;
+  if (measures)
+    *usage = {};
+}
+
+void Rank::count(const CommPlan &plan, double seconds) {
+  usage->commSeconds += seconds;
+  usage->sentBytes += sentBytes(plan);
+  ++usage->numComms;
+}
+
 Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
   const CommPlan *plan;
   Status status = planOf(comm, &plan);
@@ -40,7 +55,10 @@ Status Rank::communicate(const CleaveComm &comm, const void *in, void *out) {
       trace->begin(comm.name, comm.cause,
                    std::max(plan->inBytes, plan->outBytes));
     char *target = static_cast<char *>(out);
+    double start = measures ? monotonicSeconds() : 0;
     status = backend.run(*plan, static_cast<const char *>(in), target);
+    if (measures)
+      count(*plan, monotonicSeconds() - start);
     if (target < resident || target >= resident + program.residentBytes)
       commEnd = std::max(commEnd, target - arena + plan->outBytes);
     if (trace)
@@ -59,12 +77,43 @@ Status Rank::finishCall(int32_t code, const char *what) {
   return internalError("rank ", index, ": ", what, " ended with code ", code);
 }
 
+/// Memory that is there for a while, in huge pages where they are worth it.
+namespace {
+struct TemporaryMemory {
+  explicit TemporaryMemory(int64_t size)
+      : bytes(size_t(std::max(size, kPage))) {
+    void *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    data = mapped == MAP_FAILED ? nullptr : static_cast<char *>(mapped);
+    constexpr size_t kHugePage = 2 << 20;
+    if (data && bytes >= kHugePage)
+      madvise(data, bytes, MADV_HUGEPAGE);
+  }
+  ~TemporaryMemory() {
+    if (data)
+      munmap(data, bytes);
+  }
+  TemporaryMemory(const TemporaryMemory &) = delete;
+
+  static constexpr int64_t kPage = 4096;
+  size_t bytes;
+  char *data;
+};
+} // namespace
+
 Status Rank::init() {
   if (!program.init)
     return Status();
+  // Nothing is communicated here, so nobody else reads this; the arena, which
+  // others do read, has no huge pages.
+  TemporaryMemory frame(program.initArenaBytes);
+  if (!frame.data)
+    return errnoStatus(
+        concat("cannot map ", program.initArenaBytes, " bytes to pack weights"),
+        errno);
   if (trace)
     trace->begin("init", "", 0);
-  int32_t code = program.init(this, arena, resident);
+  int32_t code = program.init(this, frame.data, resident);
   if (trace)
     trace->end();
   return finishCall(code, "init");
@@ -73,7 +122,10 @@ Status Rank::init() {
 Status Rank::call(const CleaveEntry &entry) {
   if (trace)
     trace->begin(entry.name, "", 0);
+  double start = measures ? monotonicSeconds() : 0;
   int32_t code = entry.run(this, arena, resident);
+  if (measures)
+    usage->seconds += monotonicSeconds() - start;
   if (trace)
     trace->end();
   return finishCall(code, entry.name);

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_RUNTIME_LAUNCH_RANK_H
 #define CLEAVE_RUNTIME_LAUNCH_RANK_H
 
+#include "cleave/runtime.h"
 #include "runtime/comm/Backend.h"
 #include "runtime/launch/Trace.h"
 #include <array>
@@ -25,15 +26,19 @@ public:
   char *const arena;
   char *const resident;
   std::unique_ptr<Trace> trace; // null: off
+  CleaveUsage *usage = nullptr; // where it is measured; null: nowhere
   /// The furthest end, in bytes from `arena`, of a block in the arena that a
   /// communication has filled. A block counts whole, also where no other rank
   /// sends to it.
   int64_t commEnd = 0;
 
-  /// Says that a weight's block is there, not in the resident area.
+  /// Says that a weight's block is there; null: in the resident area.
   void placeWeight(int64_t weight, const char *place) {
-    weightPlaces[weight] = place;
+    weightPlaces[weight] =
+        place ? place : resident + program.weights[weight].offset;
   }
+  /// From now on, and from zero, if there is a place for it.
+  void startMeasuring();
   /// Runs the program's init (packs weights), after they are in place.
   Status init();
   /// Runs an entry on what lies in the arena.
@@ -43,6 +48,7 @@ public:
   Status communicate(const CleaveComm &comm, const void *in, void *out);
 
 private:
+  void count(const CommPlan &plan, double seconds);
   Status planOf(const CleaveComm &comm, const CommPlan **plan);
   Status finishCall(int32_t code, const char *what);
 
@@ -52,6 +58,7 @@ private:
   std::unordered_map<const CleaveComm *, std::unique_ptr<CommPlan>> plans;
   std::vector<const char *> weightPlaces;
   Status lastError;
+  bool measures = false;
 };
 
 } // namespace cleave::rt

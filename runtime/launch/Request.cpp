@@ -292,6 +292,7 @@ Status Request::writeReports(Rank &rank, const std::string &suffix) {
              ", \"used\": ", used.arena + used.resident,
              ", \"weight_bytes_read\": ", used.weightBytes,
              ", \"weight_bytes_in_place\": ", used.inPlaceBytes,
+             ", \"load_seconds\": ", std::to_string(used.loadSeconds),
              ", \"seconds\": [", seconds, "]}");
   return writeTextFile(partPath(options.memoryFile, suffix, rank.index), text);
 }

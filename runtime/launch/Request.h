@@ -64,6 +64,7 @@ private:
   struct Used {
     int64_t arena = 0, resident = 0;
     int64_t weightBytes = 0, inPlaceBytes = 0; // of files
+    double loadSeconds = 0;
     std::vector<double> seconds;
   };
 

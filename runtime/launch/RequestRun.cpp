@@ -8,6 +8,12 @@
 
 namespace cleave::rt {
 
+static double now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
 Status Request::readInto(Rank &rank, const CleaveTensor &tensor,
                          const GlobalArray &array, char *block,
                          const std::string &what) {
@@ -63,7 +69,8 @@ Status Request::loadWeight(Rank &rank, int64_t i) {
   BlockRange range = BlockRange::of(weight, mesh, rank.index);
   int64_t bytes = range.numElements() * dtypeBytes(array.dtype);
   used.weightBytes += bytes;
-  bool mayStay = program.flags == 0 && options.packFolder.empty();
+  bool mayStay =
+      !(program.flags & CLEAVE_SHARES_RESIDENT) && options.packFolder.empty();
   if (const char *place =
           mayStay ? blockInPlace(weight, range, array) : nullptr) {
     rank.placeWeight(i, place);
@@ -110,16 +117,19 @@ Status Request::load(Rank &rank) {
     for (int64_t i = 0; measures && i < program.numStates; ++i)
       std::memset(rank.resident + program.states[i].offset, 0,
                   size_t(program.states[i].bytes));
+    double start = now();
     CLEAVE_RETURN_IF_ERROR(loadResident(rank));
+    used.loadSeconds = now() - start;
     if (measures)
       used.resident = std::max(
           used.resident, usedBytes(rank.resident, program.residentBytes, flip));
   }
   if (options.verbose)
     std::fprintf(stderr,
-                 "rank %ld: read %ld bytes of weights, %ld more in place\n",
+                 "rank %ld: read %ld bytes of weights, %ld more in place, in "
+                 "%.6f s\n",
                  long(rank.index), long(used.weightBytes - used.inPlaceBytes),
-                 long(used.inPlaceBytes));
+                 long(used.inPlaceBytes), used.loadSeconds);
   return Status();
 }
 
@@ -145,12 +155,6 @@ Status Request::measureArena(Rank &rank) {
                   saved[i].size());
   }
   return Status();
-}
-
-static double now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
 Status Request::run(Rank &rank) {

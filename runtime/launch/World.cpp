@@ -12,7 +12,7 @@
 namespace cleave::rt {
 
 // Commands besides the indices of entries.
-constexpr int32_t kInit = -1, kQuit = -2;
+constexpr int32_t kInit = -1, kQuit = -2, kUsePlaces = -3, kMeasure = -4;
 constexpr long kSleepNanoseconds = 50'000'000;
 
 static void sleepOn(const std::atomic<uint32_t> &word, uint32_t value) {
@@ -58,6 +58,7 @@ Status World::serve(int64_t index) {
   LocalBackend backend(*area, index, timeout);
   Rank rank(program, mesh, index, backend, area->arena(index),
             area->resident(index));
+  rank.usage = &area->rank(index).usage;
   Control &control = area->control();
   std::atomic<uint32_t> &served = area->rank(index).served;
   uint32_t last = 0;
@@ -67,8 +68,13 @@ Status World::serve(int64_t index) {
     last = control.command.load(std::memory_order_acquire);
     int32_t entry = control.commandEntry.load();
     Status status;
+    if (entry == kInit || entry == kUsePlaces)
+      for (int64_t i = 0; i < program.numWeights && !supervisor; ++i)
+        rank.placeWeight(i, inPlace[index][i]);
     if (entry == kInit)
       status = rank.init();
+    else if (entry == kMeasure)
+      rank.startMeasuring();
     else if (entry >= 0)
       status = rank.call(program.entries[entry]);
     if (!status.ok())
@@ -115,12 +121,41 @@ Status World::command(int32_t entry) {
   return awaitServed();
 }
 
-Status World::load(const std::vector<BoundArray> &weights) {
-  for (const BoundArray &weight : weights)
-    for (int64_t r = 0; r < program.numRanks; ++r)
+Status World::loadRank(int64_t rank, const std::vector<BoundArray> &weights,
+                       bool mayStay) {
+  std::vector<const char *> &places = inPlace[rank];
+  places.assign(size_t(program.numWeights), nullptr);
+  for (const BoundArray &weight : weights) {
+    const CleaveTensor &tensor = *weight.tensor;
+    const char *&place = places[&tensor - program.weights];
+    if (mayStay)
+      place = blockInPlace(tensor, BlockRange::of(tensor, mesh, rank),
+                           weight.array);
+    if (!place)
       CLEAVE_RETURN_IF_ERROR(
-          scatter(mesh, r, weight, area->resident(r), "weight"));
+          scatter(mesh, rank, weight, area->resident(rank), "weight"));
+  }
+  return Status();
+}
+
+Status World::load(const std::vector<BoundArray> &weights,
+                   std::shared_ptr<const Weights> from) {
+  if (isMapped)
+    return failedPrecondition("the ranks use mapped packs, which cannot be "
+                              "replaced; make another world");
+  bool mayStay = from && !supervisor;
+  std::vector<Status> statuses(size_t(program.numRanks));
+  inPlace.resize(size_t(program.numRanks));
+  std::vector<std::thread> readers;
+  for (int64_t r = 0; r < program.numRanks; ++r)
+    readers.emplace_back(
+        [&, r] { statuses[r] = loadRank(r, weights, mayStay); });
+  for (std::thread &reader : readers)
+    reader.join();
+  for (const Status &status : statuses)
+    CLEAVE_RETURN_IF_ERROR(status);
   CLEAVE_RETURN_IF_ERROR(command(kInit));
+  files = std::move(from); // what was loaded before is not used any more
   isLoaded = true;
   return Status();
 }
@@ -132,6 +167,11 @@ Status World::loadPacked(const std::string &folder) {
   for (int64_t r = 0; r < program.numRanks; ++r)
     CLEAVE_RETURN_IF_ERROR(
         packs[r].place(program, area->resident(r), /*maps=*/!supervisor));
+  isMapped = !supervisor;
+  inPlace.assign(size_t(program.numRanks),
+                 std::vector<const char *>(size_t(program.numWeights)));
+  CLEAVE_RETURN_IF_ERROR(command(kUsePlaces));
+  files = nullptr;
   isLoaded = true;
   return Status();
 }
@@ -150,6 +190,8 @@ Status World::call(const CleaveEntry &entry,
       gather(mesh, r, output, area->arena(r));
   return Status();
 }
+
+void World::measure() { (void)command(kMeasure); }
 
 Status World::setState(const BoundArray &state) {
   for (int64_t r = 0; r < program.numRanks; ++r)

@@ -282,6 +282,13 @@ TEST(DslMistakes, Joins) {
   const Dim All("all"), P("p", 3);
   expectMistake(
       [&](Entry &e) {
+        Tensor y = e.input("y", {A, C, All(12)});
+        concat({y, y}, C, All);
+      },
+      "+3: error: concat would give 'y' [a=4, c=6, all=12] a second dim "
+      "'all'\n");
+  expectMistake(
+      [&](Entry &e) {
         Tensor y = x(e);
         concat({y, y}, {C, C, C}, All);
       },

@@ -209,6 +209,31 @@ TEST(DslProgram, TellsWhatIsWrong) {
             "directory\n");
 }
 
+TEST(DslProgram, StatesAreSetAndTaken) {
+  Model m;
+  Entry e = m.entry("count");
+  Tensor total = e["sum"].state("total", D);
+  e["sum"].store("total", total + e.input("x", D));
+  Plan p(Mesh("pod", {{"tp", 3}}));
+  p.shard(D, "tp");
+  Expected<Program> program = compile(m, p);
+  ASSERT_TRUE(program) << program.error();
+  ASSERT_EQ(program->load(std::vector<Array>()), "");
+  std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8}, state(8, 100);
+  std::vector<Array> in = {Array::of("x", {8}, x.data())};
+  Array array = Array::of("sum.total", {8}, state.data());
+  ASSERT_EQ(program->run("count", in, {}), "");
+  ASSERT_EQ(program->setState(array), "");
+  ASSERT_EQ(program->run("count", in, {}), "");
+  ASSERT_EQ(program->run("count", in, {}), "");
+  ASSERT_EQ(program->getState(array), "");
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(state[i], 100 + 2 * x[i]);
+  array.name = "total";
+  EXPECT_EQ(program->getState(array),
+            "unknown state 'total'; known are 'sum.total'");
+}
+
 TEST(DslProgram, KeepsTheLibraryAndTakesMeshSizes) {
   Model m;
   Entry e = m.entry("forward");

@@ -1,4 +1,5 @@
-// Three layers, of which the plan leaves the one in the middle whole.
+// Three layers with names as in files of weights, "model.layers.0.up". The plan
+// leaves the one in the middle whole.
 #include <cleave/cleave.h>
 
 using namespace cleave;
@@ -13,9 +14,10 @@ static Tensor layer(Scope m, Tensor x) {
 int main(int argc, char **argv) {
   Model m("layers");
   Entry e = m.entry("forward");
-  e.output("y", e.repeat("layer", 3, layer, e.input("x", {B, D})));
+  Tensor x = e.input("x", {B, D});
+  e.output("y", e["model"].repeat("layers.", 3, layer, x));
   Plan p(Mesh("pod", {{"tp", 2}}));
   p.shard(F, "tp");
-  p.at("layer1").replicate(F);
+  p.at("model.layers.1").replicate(F);
   return driver(argc, argv, m, p);
 }

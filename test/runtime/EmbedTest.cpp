@@ -158,6 +158,28 @@ TEST_P(Embed, LoadsByAMap) {
   expectProduct();
 }
 
+TEST_P(Embed, LoadsAgain) {
+  std::vector<float> other(24, 3.0f);
+  TemporaryFolder folder;
+  std::string first = folder.path("1"), second = folder.path("2");
+  std::string header = "{\"mlp.w\":{\"dtype\":\"F32\",\"shape\":[6,4],"
+                       "\"data_offsets\":[0,96]}}   "; // used in place
+  ASSERT_EQ(header.size() % 4, 0u);
+  writeFile(first, safetensors(header, bytesOf(w.data)));
+  writeFile(second, safetensors(header, bytesOf(other)));
+  for (const std::string &file : {second, first}) {
+    const char *path = file.c_str();
+    ASSERT_EQ(cleave_world_load_files(world, &path, 1, &error), 0)
+        << error.message;
+    ASSERT_EQ(forward(), 0) << error.message;
+  }
+  expectProduct();
+  w.data = other; // from memory, which is copied
+  ASSERT_EQ(load(), 0) << error.message;
+  ASSERT_EQ(forward(), 0) << error.message;
+  expectProduct();
+}
+
 TEST_P(Embed, LoadsPacks) {
   WeightFolder files(w.data);
   const char *path = files.path.c_str();
@@ -166,13 +188,48 @@ TEST_P(Embed, LoadsPacks) {
             CLEAVE_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "packed weights take the place of files; give "
                               "one of them");
+  given.packed = nullptr; // first out of a file, in place where it may be
+  std::string plain = files.folder.path("plain");
+  writeFile(plain, safetensors("{\"mlp.w\":{\"dtype\":\"F32\",\"shape\":[6,4],"
+                               "\"data_offsets\":[0,96]}}   ",
+                               std::string(96, '\0')));
+  path = plain.c_str();
+  ASSERT_EQ(cleave_world_load_weights(world, &given, &error), 0)
+      << error.message;
   given.numPaths = 0;
+  given.packed = files.packs.c_str();
   ASSERT_EQ(cleave_world_load_weights(world, &given, &error), 0)
       << error.message;
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(forward(), 0) << error.message;
     expectProduct();
   }
+  bool maps = GetParam() == CLEAVE_THREADS;
+  EXPECT_EQ(load(), maps ? CLEAVE_FAILED_PRECONDITION : CLEAVE_OK);
+  EXPECT_STREQ(error.message,
+               maps ? "the ranks use mapped packs, which cannot be replaced; "
+                      "make another world"
+                    : "");
+}
+
+TEST_P(Embed, MeasuresRanks) {
+  ASSERT_EQ(load(), 0);
+  ASSERT_EQ(forward(), 0);
+  EXPECT_EQ(cleave_world_usage(world, 0).numComms, 0); // not asked for
+  cleave_world_measure(world);
+  for (int call = 1; call <= 3; ++call) {
+    ASSERT_EQ(forward(), 0) << error.message;
+    for (int64_t rank : {0, 1}) {
+      CleaveUsage usage = cleave_world_usage(world, rank);
+      EXPECT_EQ(usage.numComms, call);
+      EXPECT_EQ(usage.sentBytes, call * 48); // 2 halves of 3x4 f32
+      EXPECT_GT(usage.commSeconds, 0);
+      EXPECT_GT(usage.seconds, usage.commSeconds);
+    }
+  }
+  cleave_world_measure(world);
+  EXPECT_EQ(cleave_world_usage(world, 1).sentBytes, 0);
+  EXPECT_EQ(cleave_world_usage(world, 2).numComms, 0); // no such rank
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Embed,

@@ -284,6 +284,54 @@ TEST(Rearrange, ReordersSplitsAndJoins) {
                 [](const Index &i) { return i[1] * 70 + i[0]; });
 }
 
+/// The map that docs/howto/load-weights.md shows: 4 KV heads of 2 queries, 3 to
+/// a head, 8 to a row.
+TEST(Rearrange, TheMapOfTheManual) {
+  WeightMap map;
+  Status status =
+      map.open(std::string(CLEAVE_EXAMPLES) + "/weight-maps/llama.json");
+  ASSERT_TRUE(status.ok()) << status.message();
+  struct Case {
+    std::string weight, tensor;
+    std::vector<int64_t> stored, shape;
+  };
+  const std::string layer = "model.layers.12.";
+  for (const Case &c :
+       {Case{"embed", "model.embed_tokens.weight", {5, 8}, {5, 8}},
+        Case{"norm", "model.norm.weight", {8}, {8}},
+        Case{"layer12.attn.wq",
+             layer + "self_attn.q_proj.weight",
+             {24, 8},
+             {8, 4, 2, 3}},
+        Case{"layer12.attn.wv",
+             layer + "self_attn.v_proj.weight",
+             {12, 8},
+             {8, 4, 3}},
+        Case{"layer12.attn.wo",
+             layer + "self_attn.o_proj.weight",
+             {8, 24},
+             {4, 2, 3, 8}},
+        Case{"layer12.mlp.gate",
+             layer + "mlp.gate_proj.weight",
+             {20, 8},
+             {8, 20}},
+        Case{"layer12.input_layernorm",
+             layer + "input_layernorm.weight",
+             {8},
+             {8}}}) {
+    WeightSource source = map.find(c.weight);
+    EXPECT_EQ(source.name, c.tensor);
+    GlobalArray view;
+    if (source.dims) {
+      status = source.dims->apply(Counting(c.stored).array, c.shape, &view);
+      EXPECT_TRUE(status.ok()) << status.message();
+    } else {
+      EXPECT_EQ(c.stored, c.shape);
+    }
+  }
+  EXPECT_TRUE(map.isUnused("model.layers.0.self_attn.rotary_emb.inv_freq"));
+}
+
 TEST(Rearrange, PicksOneIndex) {
   expectNumbers("(three head) d -> d head", {12, 5}, {5, 4},
                 [](const Index &i) { return (2 * 4 + i[1]) * 5 + i[0]; }, {},

@@ -347,6 +347,19 @@ TEST_F(WeightProgram, OtherNamesTransposedAndTied) {
       transposed.push_back(float(column * 7 + row + 1));
   EXPECT_EQ(read(0), transposed);
   EXPECT_EQ(read(1), read(2));
+  EXPECT_EQ(weights.warnings(),
+            std::vector<std::string>{
+                "weights 'embed' and 'head' are one tensor, stored twice; "
+                "'cleave build --weights-map' joins them"});
+  // Joined, the second name is gone, which is no mistake of the map.
+  table.pop_back();
+  program.program.numWeights = 2;
+  EXPECT_EQ(open(true,
+                 "{\"weights\": {\"layer{i}.*\": {\"from\": "
+                 "\"model.layers.{i}.*.weight\", \"dims\": \"o i -> i o\"},"
+                 "\"embed\": \"model.embed\", \"head\": \"model.embed\"}}"),
+            "");
+  EXPECT_TRUE(weights.warnings().empty());
 }
 
 TEST_F(WeightProgram, EveryFloatBecomesEveryFloat) {

@@ -118,32 +118,38 @@ protected:
     Tensor first;
     Where where;
   };
-  friend Tensor rms_norm(Scope, const Tensor &, const Dims &, double, Where);
-  friend Tensor layer_norm(Scope, const Tensor &, const Dims &, double, Where);
+  friend Tensor rms_norm(Scope, const Tensor &, const Dims &, double, Element,
+                         Where);
+  friend Tensor layer_norm(Scope, const Tensor &, const Dims &, double, Element,
+                           Where);
   friend Tensor linear(Scope, const Tensor &, const Dims &, const Dims &,
-                       Where);
+                       Element, Where);
   friend Tensor embedding(Scope, const Tensor &, const Dim &, const Dim &,
-                          Where);
+                          Element, Where);
 
   dsl::Entry *entry;
   std::string scopePath;
   int64_t turn = 0;
 };
 
-// Parts with weights of their own, made in the scope that they are given.
+// Parts with weights of their own, made in the scope that they are given. The
+// type is that of the weights.
 
 /// With the gain "weight".
 Tensor rms_norm(Scope scope, const Tensor &x, const Dims &over,
-                double epsilon = 1e-5, Where where = Where::current());
+                double epsilon = 1e-5, Element weights = f32,
+                Where where = Where::current());
 /// With the gain "weight" and the bias "bias".
 Tensor layer_norm(Scope scope, const Tensor &x, const Dims &over,
-                  double epsilon = 1e-5, Where where = Where::current());
+                  double epsilon = 1e-5, Element weights = f32,
+                  Where where = Where::current());
 /// dot(x, "weight" [over, into], over) + "bias" [into].
 Tensor linear(Scope scope, const Tensor &x, const Dims &over, const Dims &into,
-              Where where = Where::current());
-/// Rows of "weight" [vocabulary, width].
+              Element weights = f32, Where where = Where::current());
+/// Rows of "weight" [vocabulary, width], in its type.
 Tensor embedding(Scope scope, const Tensor &indices, const Dim &vocabulary,
-                 const Dim &width, Where where = Where::current());
+                 const Dim &width, Element weights = f32,
+                 Where where = Where::current());
 
 /// A function that users of the program call: "forward", "prefill", "decode".
 /// Also the outermost scope.

@@ -49,18 +49,46 @@ struct Array {
   }
 };
 
+/// Checkpoints in safetensors: what --weights, --weights-map, --weights-strict
+/// and --packed say on the command line.
+struct WeightFiles {
+  /// Files, index files of sharded checkpoints, or folders that hold either.
+  std::vector<std::string> paths;
+  /// A JSON file that says where each weight is; see docs/howto/weights.md.
+  std::string map = "";
+  /// A folder of packs, instead of paths.
+  std::string packed = "";
+  /// Whether tensors that no weight takes are mistakes.
+  bool strict = false;
+};
+
+/// What a rank did since `measure`.
+struct Usage {
+  double seconds = 0;     // in entries
+  double commSeconds = 0; // of these in communications, waiting included
+  int64_t sentBytes = 0;  // as `plan` counts them
+  int64_t numComms = 0;
+};
+
 /// A compiled model with its ranks, which run as threads of this process.
 class Program {
 public:
   /// Puts the weights in place, from safetensors files or from memory. Needed
   /// once before the first run, also without weights. "" or what is wrong.
-  std::string load(const std::vector<std::string> &files);
+  std::string load(const WeightFiles &files);
   std::string load(const std::vector<Array> &weights);
   /// Calls an entry with all its inputs; fills the outputs that are given.
   /// State stays for the next call. "" or what is wrong.
   std::string run(const std::string &entry, const std::vector<Array> &inputs,
                   const std::vector<Array> &outputs);
+  /// Gives a state another value between runs, or takes the one it has. "" or
+  /// what is wrong.
+  std::string setState(const Array &state);
+  std::string getState(const Array &state);
   int64_t ranks() const;
+  /// Begins to measure all ranks, from zero.
+  void measure();
+  Usage usage(int64_t rank) const;
 
   struct Impl;
   explicit Program(std::shared_ptr<Impl> impl) : impl(std::move(impl)) {}

@@ -300,8 +300,8 @@ struct Mask {
 /// Scores of keys that come after their query become -inf.
 Tensor causal(const Tensor &scores, const Dim &queries, const Dim &keys,
               const Mask &mask = {}, Where where = Where::current());
-/// The same with a window to both sides of nothing: keys of the last `width`
-/// places.
+/// Scores of all keys but the last `width` ones, the query's own included,
+/// become -inf.
 Tensor sliding_window(const Tensor &scores, const Dim &queries, const Dim &keys,
                       int64_t width, const Tensor &offset = {},
                       Where where = Where::current());

@@ -162,9 +162,6 @@ typedef enum CleaveIsa {
 /* A communication reads or writes the resident area, so all ranks must reach
  * it, and all weights must be in it. */
 #define CLEAVE_SHARES_RESIDENT 1
-/* Weights are read at their offsets in the resident area, not by way of the
- * context. */
-#define CLEAVE_FIXED_WEIGHTS 2
 
 /* One compiled variant. The executable holds one or several; the runtime takes
  * the best that the CPU can run. All ranks take the same one. */
@@ -187,7 +184,7 @@ typedef struct CleaveProgram {
   /* Run once after the weights are in place (packs them); may be null. */
   int32_t (*init)(CleaveContext *context, char *arena, char *resident);
   int64_t initArenaBytes;
-  int64_t flags; /* CLEAVE_SHARES_RESIDENT, CLEAVE_FIXED_WEIGHTS */
+  int64_t flags; /* CLEAVE_SHARES_RESIDENT or 0 */
   /* One line for each tensor of the resident area: what it is, how it is
    * packed, where it lies. Two programs with equal texts have equal areas. */
   const char *layout;

@@ -104,6 +104,19 @@ int32_t cleave_world_call(CleaveWorld *world, const char *entry,
                           const CleaveArray *outputs, int64_t numOutputs,
                           CleaveError *error);
 
+/* What a rank did since it was measured from. */
+typedef struct CleaveUsage {
+  double seconds;     /* in entries */
+  double commSeconds; /* of these in communications, waiting included */
+  int64_t sentBytes;  /* as the plan counts them: by ring conventions */
+  int64_t numComms;
+} CleaveUsage;
+
+/* Begins to measure all ranks, from zero. */
+void cleave_world_measure(CleaveWorld *world);
+/* Zeros if nothing is measured or there is no such rank. */
+CleaveUsage cleave_world_usage(const CleaveWorld *world, int64_t rank);
+
 void cleave_world_destroy(CleaveWorld *world);
 
 /*===-- Ranks: this process is one of several that a launcher started ----===*/
