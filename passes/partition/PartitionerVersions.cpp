@@ -170,4 +170,43 @@ FailureOr<Value> Partitioner::get(Value value, const Sharding &target,
   return block;
 }
 
+/// The first op that reads the value, or `otherwise`.
+static Operation *firstReader(Value value, Operation *otherwise) {
+  Operation *first = nullptr, *place = nullptr;
+  for (Operation *user : value.getUsers()) {
+    Operation *at = otherwise->getBlock()->findAncestorOpInBlock(*user);
+    if (!place || at->isBeforeInBlock(place))
+      first = user, place = at;
+  }
+  return first ? first : otherwise;
+}
+
+/// What propagation moves for several readers, whose the need is, or reduces
+/// behind a loop.
+LogicalResult Partitioner::partitionMove(ConstraintOp move) {
+  Sharding target = declared(move.getResult());
+  AxisList reduced =
+      withoutAxes(declared(move.getInput()).partial, target.partial);
+  auto reason = [&] {
+    std::string because = move.getBecause()->str();
+    if (reduced.empty()) {
+      std::string lies = toString(mesh, target);
+      return Reason{because + ", which compute with it as " + lies,
+                    "annotate it with " + lies};
+    }
+    std::string axes = toString(mesh, reduced);
+    return Reason{"a dim that is reduced in it is cut over " + axes + "; " +
+                      because,
+                  "leave that dim whole over " + axes};
+  };
+  Operation *loop = reduced.empty() ? nullptr : move.getInput().getDefiningOp();
+  FailureOr<Value> block =
+      get(move.getInput(), target,
+          {loop ? loop : firstReader(move.getResult(), move), reason});
+  if (failed(block))
+    return failure();
+  define(move.getResult(), target, *block);
+  return success();
+}
+
 } // namespace cleave

@@ -70,6 +70,36 @@ static std::vector<Sharding> carried(const PropagationProblem &problem,
   return shardings;
 }
 
+static PartialOp partialOp(const PropagationOp &op,
+                           const FactorChoice *choice) {
+  PartialOp entry;
+  entry.operands.assign(op.operands.begin(), op.operands.end());
+  entry.results.assign(op.results.begin(), op.results.end());
+  entry.loop = op.tie == Tie::Loop;
+  if (!choice)
+    return entry;
+  entry.accumulators = op.rule.accumulators;
+  for (const AxisList &axes : choice->axes)
+    llvm::append_range(entry.usedAxes, axes);
+  entry.usedAxes = normalizeAxisSet(entry.usedAxes);
+  return entry;
+}
+
+/// With the axes along which values stay partial.
+static std::vector<Sharding> withPartials(std::vector<Sharding> shardings,
+                                          const PartialResult &partials) {
+  for (auto [id, sharding] : llvm::enumerate(shardings)) {
+    // Sub-axes that no list of digits has both, a:(1)2 and a:(1)3 of 6, cannot
+    // stand in one sharding: the later ones are reduced.
+    sharding.partial.clear();
+    for (AxisRef axis : partials.kept[id])
+      if (!sharding.uses(axis))
+        sharding.partial.push_back(axis);
+    sharding.kind = partials.kinds[id];
+  }
+  return shardings;
+}
+
 Placement Placer::place(const PropagationProblem &problem,
                         const std::vector<Sharding> &propagated) {
   std::vector<Sharding> shardings = carried(problem, propagated);
@@ -81,19 +111,12 @@ Placement Placer::place(const PropagationProblem &problem,
   for (auto [value, sharding] : llvm::zip_equal(problem.values, shardings))
     partials.values.push_back(partialValue(value, sharding));
   for (const PropagationOp &op : problem.ops) {
-    PartialOp &entry = partials.ops.emplace_back();
-    entry.operands.assign(op.operands.begin(), op.operands.end());
-    entry.results.assign(op.results.begin(), op.results.end());
-    entry.loop = op.tie == Tie::Loop;
-    placement.choices.push_back(nullptr);
-    if (op.tie != Tie::None)
+    const FactorChoice *choice =
+        op.tie == Tie::None ? choose(problem, op, shardings) : nullptr;
+    placement.choices.push_back(choice);
+    partials.ops.push_back(partialOp(op, choice));
+    if (!choice)
       continue;
-    const FactorChoice *choice = choose(problem, op, shardings);
-    placement.choices.back() = choice;
-    entry.accumulators = op.rule.accumulators;
-    for (const AxisList &axes : choice->axes)
-      llvm::append_range(entry.usedAxes, axes);
-    entry.usedAxes = normalizeAxisSet(entry.usedAxes);
     for (auto [id, made] : llvm::zip_equal(op.results, choice->results)) {
       partials.values[id].created = made.partial;
       partials.values[id].kind = made.kind;
@@ -104,16 +127,7 @@ Placement Placer::place(const PropagationProblem &problem,
     return problem.ops[op].tie == Tie::None && letsThrough(op, kind, partial);
   };
   placement.partials = placePartials(partials);
-  placement.shardings = std::move(shardings);
-  for (auto [id, sharding] : llvm::enumerate(placement.shardings)) {
-    // Sub-axes that no list of digits has both, a:(1)2 and a:(1)3 of 6, cannot
-    // stand in one sharding: the later ones are reduced.
-    sharding.partial.clear();
-    for (AxisRef axis : placement.partials.kept[id])
-      if (!sharding.uses(axis))
-        sharding.partial.push_back(axis);
-    sharding.kind = placement.partials.kinds[id];
-  }
+  placement.shardings = withPartials(std::move(shardings), placement.partials);
   return placement;
 }
 
@@ -125,6 +139,25 @@ static bool sameCut(const Sharding &a, const Sharding &b) {
   return llvm::all_of(llvm::zip_equal(a.dims, b.dims), [](auto pair) {
     return std::get<0>(pair).axes == std::get<1>(pair).axes;
   });
+}
+
+/// Whether something comes of an op: what nobody reads is dropped later. Ties
+/// count as read.
+static std::vector<bool> liveOps(const PropagationProblem &problem) {
+  std::vector<bool> live(problem.ops.size()), read(problem.values.size());
+  for (const PropagationOp &op : problem.ops)
+    if (op.tie != Tie::None)
+      for (unsigned id : op.operands)
+        read[id] = true;
+  for (size_t i = problem.ops.size(); i-- > 0;) {
+    const PropagationOp &op = problem.ops[i];
+    live[i] = op.tie != Tie::None ||
+              llvm::any_of(op.results, [&](unsigned id) { return read[id]; });
+    if (live[i])
+      for (unsigned id : op.operands)
+        read[id] = true;
+  }
+  return live;
 }
 
 namespace {
@@ -208,7 +241,10 @@ double Counter::bytesOf(unsigned id) const {
 }
 
 std::vector<double> Counter::run() {
+  std::vector<bool> live = liveOps(problem);
   for (auto [i, op] : llvm::enumerate(problem.ops)) {
+    if (!live[i])
+      continue;
     const FactorChoice *choice = placement.choices[i];
     for (auto [position, id] : llvm::enumerate(op.operands))
       read(id, choice ? choice->operands[position]

@@ -389,6 +389,14 @@ TEST(DslMistakes, Parts) {
         rope(x(e), A, C, {.base = 100, .offset = at, .positions = n(e)});
       },
       "+3: error: rope takes an offset or positions, not both\n");
+  expectMistake([](Entry &e) { rope(x(e), A, C, {.base = 0}); },
+                "+0: error: the base of rope is a positive number\n");
+  expectMistake(
+      [](Entry &e) {
+        rope(x(e), A, C, {.stretch = RopeStretch{.low = 4, .high = 4}});
+      },
+      "+2: error: the stretch of rope has positive numbers, and its 'high' is "
+      "above its 'low'\n");
   expectMistake([](Entry &e) { rope(x(e), A, C, {.offset = n(e)}); },
                 "+0: error: the offset of rope is an integer without dims, and "
                 "'n' [a=4] is i32\n");

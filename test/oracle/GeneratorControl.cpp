@@ -208,6 +208,35 @@ Value ProgramGenerator::accumulate(Value sum, Value left, Value right) {
       .getResult(0);
 }
 
+/// The trip's part of a stack of factors.
+static Value partOf(OpBuilder &b, Location loc, Value stack, Value trip) {
+  auto type = cast<RankedTensorType>(stack.getType());
+  llvm::SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0)), extents,
+      strides(3, b.getIndexAttr(1));
+  for (int64_t size : type.getShape())
+    extents.push_back(b.getIndexAttr(size));
+  offsets[0] = trip;
+  extents[0] = b.getIndexAttr(1);
+  auto part = RankedTensorType::get(type.getShape().drop_front(),
+                                    type.getElementType());
+  return tensor::ExtractSliceOp::create(b, loc, part, stack, offsets, extents,
+                                        strides);
+}
+
+/// A loop that carries `init`; `body` gives what is yielded.
+Value ProgramGenerator::loopOver(
+    int64_t trips, Value init,
+    llvm::function_ref<Value(Value trip, Value carried)> body) {
+  auto number = [&](int64_t n) { return scalar(b.getIndexType(), n); };
+  auto loop = scf::ForOp::create(b, loc, number(0), number(trips), number(1),
+                                 ValueRange{init});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResult(0);
+}
+
 /// A loop, or two, one in the other, that add products to what they carry. The
 /// second factor is one for all trips, or a part of a stack of them.
 bool ProgramGenerator::addAccumulation() {
@@ -218,51 +247,31 @@ bool ProgramGenerator::addAccumulation() {
     return false;
   Type element = found->element();
   int64_t rows = found->shape()[0], terms = found->shape()[1];
-  int64_t columns = randomSize(),
-          trips = random.chance(10) ? 0 : random.between(1, 3);
-  int64_t inner = random.chance(30) ? random.between(1, 2) : 1;
+  int64_t columns = randomSize();
+  int64_t trips = random.chance(10) ? 0 : random.between(1, 3);
+  int64_t inner = random.chance(30) ? random.between(1, 2) : 0;
   double bound = std::floor(
       std::sqrt(exactLimit(element) / 16 / std::max<int64_t>(terms, 1)));
   Bounded x = tame(*found, std::fmin(bound, found->bound));
   bool stacked = trips > 1 && terms * columns > 0 && random.chance(40);
-  Shape factor{terms, columns}, stack{trips, terms, columns};
-  if (!x.value || !fits({rows, columns}) || !fits(stacked ? stack : factor))
+  Shape factor{terms, columns};
+  if (stacked)
+    factor.insert(factor.begin(), trips);
+  if (!x.value || !fits({rows, columns}) || !fits(factor))
     return false;
-  Bounded y =
-      tame(fresh(stacked ? stack : factor, element), std::fmin(bound, 4));
+  Bounded y = tame(fresh(factor, element), std::fmin(bound, 4));
   Bounded init = tame(initFor({rows, columns}, element, 0), 16);
   if (!y.value)
     return false;
-  auto count = [&](int64_t n) { return scalar(b.getIndexType(), n); };
-  auto loop = scf::ForOp::create(b, loc, count(0), count(trips), count(1),
-                                 ValueRange{init.value});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value right = y.value;
-  if (stacked) {
-    llvm::SmallVector<OpFoldResult> offsets(3, b.getIndexAttr(0)),
-        extents{b.getIndexAttr(1), b.getIndexAttr(terms),
-                b.getIndexAttr(columns)},
-        strides(3, b.getIndexAttr(1));
-    offsets[0] = loop.getInductionVar();
-    right = tensor::ExtractSliceOp::create(
-        b, loc, RankedTensorType::get(factor, element), right, offsets, extents,
-        strides);
-  }
-  Value next = loop.getRegionIterArg(0);
-  if (inner > 1) {
-    auto second = scf::ForOp::create(b, loc, count(0), count(inner), count(1),
-                                     ValueRange{next});
-    next = second.getResult(0);
-    OpBuilder::InsertionGuard innerGuard(b);
-    b.setInsertionPointToStart(second.getBody());
-    Value sum = accumulate(second.getRegionIterArg(0), x.value, right);
-    scf::YieldOp::create(b, loc, sum);
-  }
-  next = accumulate(next, x.value, right);
-  scf::YieldOp::create(b, loc, next);
-  double each = x.bound * y.bound * static_cast<double>(terms);
-  add(loop.getResult(0), init.bound + trips * (inner + 1) * each);
+  Value sum = loopOver(trips, init.value, [&](Value trip, Value carried) {
+    Value right = stacked ? partOf(b, loc, y.value, trip) : y.value;
+    if (inner > 0)
+      carried = loopOver(inner, carried, [&](Value, Value innerCarried) {
+        return accumulate(innerCarried, x.value, right);
+      });
+    return accumulate(carried, x.value, right);
+  });
+  add(sum, init.bound + trips * (inner + 1) * x.bound * y.bound * terms);
   return true;
 }
 

@@ -64,6 +64,9 @@ private:
   bool addCall();
   bool addLoop();
   mlir::Value accumulate(mlir::Value sum, mlir::Value left, mlir::Value right);
+  mlir::Value
+  loopOver(int64_t trips, mlir::Value init,
+           llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);
   bool addAccumulation();
   bool addPartial();
 
@@ -78,6 +81,7 @@ private:
   // GeneratorProducts.cpp
   bool addProduct();
   bool addContraction();
+  Bounded timesFresh(Bounded left, int64_t columns);
   bool addShared();
 
   // GeneratorElementwise.cpp

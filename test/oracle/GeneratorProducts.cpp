@@ -144,6 +144,26 @@ bool ProgramGenerator::addContraction() {
   return true;
 }
 
+/// `left` [rows, terms] times a fresh value; null if it would not be exact.
+Bounded ProgramGenerator::timesFresh(Bounded left, int64_t columns) {
+  if (!left.value || !fits({left.shape()[0], columns}))
+    return {};
+  Type element = left.element();
+  int64_t rows = left.shape()[0], terms = left.shape()[1];
+  Bounded init = tame(initFor({rows, columns}, element, 0), 16);
+  double room = exactLimit(element) / 2;
+  double most = std::floor(room / std::fmax(1, left.bound * terms));
+  Bounded right = fits({terms, columns})
+                      ? tame(fresh({terms, columns}, element), most)
+                      : Bounded{};
+  if (!right.value || !init.value)
+    return {};
+  auto op = linalg::MatmulOp::create(b, loc, TypeRange{init.type()},
+                                     ValueRange{left.value, right.value},
+                                     ValueRange{init.value});
+  return {op.getResult(0), left.bound * right.bound * terms + init.bound};
+}
+
 /// A value that two or three products read; their results are added, and most
 /// of the time multiplied once more: the value may move once for all of them.
 bool ProgramGenerator::addShared() {
@@ -153,42 +173,29 @@ bool ProgramGenerator::addShared() {
   if (!found)
     return false;
   Type element = found->element();
-  int64_t rows = found->shape()[0], terms = found->shape()[1];
+  Bounded x = tame(*found, std::fmin(found->bound, 4));
   int64_t columns = randomSize(), readers = random.between(2, 3);
-  double bound = std::floor(
-      std::sqrt(exactLimit(element) / 4 / std::max<int64_t>(terms, 1)));
-  Bounded x = tame(*found, std::fmin(bound, found->bound));
-  if (!x.value || !fits({rows, columns}) || !fits({terms, columns}))
-    return false;
-  auto product = [&](Bounded left, int64_t inner, int64_t outer) -> Bounded {
-    Bounded right = tame(fresh({inner, outer}, element), std::fmin(bound, 4));
-    if (!left.value || !right.value)
-      return {};
-    Bounded init = initFor({rows, outer}, element, 0);
-    auto op = linalg::MatmulOp::create(b, loc, TypeRange{init.type()},
-                                       ValueRange{left.value, right.value},
-                                       ValueRange{init.value});
-    return {op.getResult(0), left.bound * right.bound * inner + init.bound};
-  };
   Bounded sum;
   for (int64_t i = 0; i < readers; ++i) {
-    Bounded next = tame(product(x, terms, columns), exactLimit(element) / 4);
+    Bounded next = timesFresh(x, columns);
+    if (next.value)
+      next = tame(next, exactLimit(element) / 4);
     if (!next.value)
       return false;
-    if (sum.value)
-      next = {linalg::AddOp::create(b, loc, TypeRange{sum.type()},
-                                    ValueRange{sum.value, next.value},
-                                    ValueRange{empty(sum.shape(), element)})
-                  .getResult(0),
-              sum.bound + next.bound};
+    if (i > 0) {
+      Value to = empty(sum.shape(), element);
+      auto both = linalg::AddOp::create(b, loc, TypeRange{sum.type()},
+                                        ValueRange{sum.value, next.value},
+                                        ValueRange{to});
+      next = {both.getResult(0), sum.bound + next.bound};
+    }
     sum = next;
     add(sum.value, sum.bound);
   }
-  if (!random.chance(70) || columns == 0)
+  if (!random.chance(70))
     return true;
-  double left = std::floor(exactLimit(element) / 16 / columns);
-  Bounded last = product(tame(sum, std::fmin(left, sum.bound)), columns,
-                         random.between(1, 6));
+  Bounded last =
+      timesFresh(tame(sum, std::fmin(sum.bound, 4)), random.between(1, 6));
   if (last.value)
     add(last.value, last.bound);
   return true;

@@ -149,6 +149,18 @@ TEST(SharedMoves, TripsCount) {
   EXPECT_TRUE(p.solve().empty());
 }
 
+/// What nobody reads moves nothing, and so is no reason.
+TEST(SharedMoves, DeadReadersDoNotCount) {
+  Shared p("a2");
+  unsigned x = p.value({8, 8}, "{a}{}");
+  for (int i = 0; i < 3; ++i)
+    p.dot(x, p.value({8, 8}, "{}{a}"));
+  unsigned y = p.dot(x, p.value({8, 8}, "{}{a}"));
+  p.output(y, "{a}{}");
+  EXPECT_TRUE(p.solve().empty());
+  EXPECT_EQ(p.bytes(), 128);
+}
+
 /// The weights are cut along the summed dim: the value is exchanged, so that it
 /// is cut there too.
 TEST(SharedMoves, ExchangesInsteadOfGathering) {
@@ -192,7 +204,8 @@ void fill(Shared &p, unsigned seed) {
     pool.push_back(fresh());
   unsigned ops = 3 + below(12);
   for (unsigned i = 0; i < ops; ++i) {
-    unsigned x = pool[below(pool.size())];
+    // The first ones have several readers.
+    unsigned x = pool[below(below(2) ? 2 : pool.size())];
     llvm::StringRef result = below(5) == 0 ? cuts[below(std::size(cuts))] : "";
     switch (below(4)) {
     case 0:
@@ -206,7 +219,9 @@ void fill(Shared &p, unsigned seed) {
     }
   }
   p.output(pool.back(), cuts[below(std::size(cuts))]);
-  p.output(pool[below(pool.size())], "");
+  for (unsigned value : pool)
+    if (below(3) == 0)
+      p.output(value, "");
 }
 
 TEST(SharedMoves, RandomProgramsSendLess) {
