@@ -50,6 +50,7 @@ private:
   Sharding exchanged(unsigned op, unsigned value,
                      llvm::ArrayRef<AxisRef> lost) const;
   void addWish(unsigned value, Sharding sharding, unsigned reader);
+  void setPriorities(Moves &moves) const;
   bool tryOut(Moves trial);
   void apply(Moves &moves);
   void revert(const Moves &moves);
@@ -176,6 +177,23 @@ void Sharer::addWishes(unsigned index) {
   }
 }
 
+/// A moved value speaks when the value itself would have: its dims have the
+/// priorities of what cuts them.
+void Sharer::setPriorities(Moves &moves) const {
+  std::map<unsigned, Sharding *> moved;
+  for (SharedMove &move : moves) {
+    moved[move.value] = &move.sharding;
+    for (auto [dim, own] : llvm::zip_equal(
+             move.sharding.dims, problem.values[move.value].initial.dims))
+      dim.priority = own.priority;
+  }
+  for (const Decision &decision : result.decisions)
+    if (auto it = moved.find(decision.value); it != moved.end()) {
+      auto &priority = it->second->dims[decision.dim].priority;
+      priority = std::max(priority.value_or(0), decision.priority);
+    }
+}
+
 /// For each value the wish of most readers, if they are several.
 Sharer::Moves Sharer::find() {
   wishes.clear();
@@ -195,6 +213,8 @@ Sharer::Moves Sharer::find() {
     move.sharding = most.sharding;
     move.readers = most.readers;
   }
+  if (!moves.empty())
+    setPriorities(moves);
   return moves;
 }
 
