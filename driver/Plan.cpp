@@ -5,6 +5,7 @@
 #include "driver/Build.h"
 #include "driver/Driver.h"
 #include "driver/Reports.h"
+#include "driver/Uneven.h"
 #include "passes/Pipelines.h"
 #include "passes/dispatch/Passes.h"
 #include "passes/propagate/ProgramGraph.h"
@@ -20,6 +21,7 @@ namespace {
 struct PlanData {
   Mesh mesh;
   std::vector<CommEntry> comms;
+  std::vector<UnevenCut> uneven;
   MemorySummary memory;
   bool fits = true;
   int64_t workspace() const {
@@ -66,6 +68,7 @@ void writeJson(const PlanData &plan) {
     });
     writeCollectives(out, plan.comms);
     out.attributeArray("transfers", [] {});
+    writeUneven(out, plan.uneven);
     out.attributeArray("repeated_weights", [&] {
       for (const MemorySummary::Repeated &weight : plan.memory.repeated)
         out.object([&] {
@@ -104,6 +107,7 @@ void printText(const PlanData &plan, const Machine &machine) {
                << bytesText(plan.memory.arena - plan.workspace())
                << ", workspace " << bytesText(plan.workspace()) << ", total "
                << bytesText(plan.memory.total()) << "\n";
+  printUneven(llvm::outs(), plan.uneven);
   for (const MemorySummary::Repeated &weight : plan.memory.repeated)
     printRepeated(weight);
   if (!plan.fits)
@@ -121,6 +125,7 @@ int runPlan(const Options &options, Loader load, const Machine &machine) {
   PlanData plan;
   plan.mesh = findMesh(*module).value_or(Mesh());
   plan.comms = reportCommunication(*module, machine);
+  plan.uneven = findUneven(*module, plan.mesh);
   PassManager pm(module->getContext());
   buildDispatchPipeline(pm);
   if (failed(pm.run(*module)))

@@ -50,31 +50,44 @@ void writeCollectives(json::OStream &out,
   });
 }
 
+static void printCollective(raw_ostream &os, const CommEntry &entry,
+                            bool withCauses) {
+  os << left_justify(entry.kind, 15) << " "
+     << left_justify(join(entry.axes, ","), 12) << " "
+     << format("%6lld %6lld", (long long)entry.groupSize,
+               (long long)entry.count)
+     << right_justify(bytesText(entry.bytes), 11)
+     << right_justify(bytesText(entry.wireBytes), 11) << "  '" << entry.value
+     << "'" << (entry.loc.empty() ? "" : " " + entry.loc) << "\n";
+  if (!withCauses)
+    return;
+  if (!entry.why.empty())
+    os << "    because " << entry.why << " (" << entry.op << ")\n";
+  if (!entry.remedy.empty())
+    os << "    to remove it: " << entry.remedy << "\n";
+}
+
 void printCollectives(raw_ostream &os, const std::vector<CommEntry> &entries,
                       bool withCauses) {
   if (entries.empty()) {
     os << "no communication\n";
     return;
   }
-  int64_t total = 0;
+  // Those of a program's entry stand together.
+  bool isOne = entries.front().entry == entries.back().entry;
   os << "collective      over          ranks  times      value       sent\n";
-  for (const CommEntry &entry : entries) {
-    total += entry.wireBytes * entry.count;
-    os << left_justify(entry.kind, 15) << " "
-       << left_justify(join(entry.axes, ","), 12) << " "
-       << format("%6lld %6lld", (long long)entry.groupSize,
-                 (long long)entry.count)
-       << right_justify(bytesText(entry.bytes), 11)
-       << right_justify(bytesText(entry.wireBytes), 11) << "  '" << entry.value
-       << "'" << (entry.loc.empty() ? "" : " " + entry.loc) << "\n";
-    if (!withCauses)
-      continue;
-    if (!entry.why.empty())
-      os << "    because " << entry.why << " (" << entry.op << ")\n";
-    if (!entry.remedy.empty())
-      os << "    to remove it: " << entry.remedy << "\n";
+  for (size_t i = 0; i < entries.size();) {
+    const std::string &name = entries[i].entry;
+    if (!isOne)
+      os << "in '" << name << "':\n";
+    int64_t total = 0;
+    for (; i < entries.size() && entries[i].entry == name; ++i) {
+      printCollective(os, entries[i], withCauses);
+      total += entries[i].wireBytes * entries[i].count;
+    }
+    os << "each rank sends at most " << bytesText(total) << " a step"
+       << (isOne ? "" : " of '" + name + "'") << "\n";
   }
-  os << "each rank sends at most " << bytesText(total) << " a step\n";
 }
 
 } // namespace cleave

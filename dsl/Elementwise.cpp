@@ -15,10 +15,6 @@ const Where &whereOf(const Operand &a, const Operand &b) {
   return a.scalar ? b.where : a.where;
 }
 
-bool isWhole(double value) {
-  return std::isfinite(value) && value == std::floor(value);
-}
-
 /// An operator of two operands, of which one at least is a tensor.
 class Binary {
 public:
@@ -71,12 +67,8 @@ bool Binary::step(const Operand &operand, Element type, int &result) {
   double value;
   if (!maker.evaluate(*operand.scalar, value))
     return false;
-  if (!isFloat(type) && !isWhole(value)) {
-    std::string text = std::to_string(value);
-    return maker.error(text.substr(0, text.find_last_not_of('0') + 1) +
-                       " is not a number of type " + nameOf(type) +
-                       "; cast the tensor to a float type");
-  }
+  if (!maker.isOfType(value, type))
+    return false;
   result = body.constant(value, type);
   return true;
 }
@@ -261,7 +253,8 @@ Tensor select(const Tensor &condition, const Operand &yes, const Operand &no,
   for (int i : {0, 1}) {
     const Operand &operand = i == 0 ? yes : no;
     double value = 0;
-    if (operand.scalar && !maker.evaluate(*operand.scalar, value))
+    if (operand.scalar && (!maker.evaluate(*operand.scalar, value) ||
+                           !maker.isOfType(value, type)))
       return maker.failed();
     values[i] = operand.scalar
                     ? b.constant(value, type)

@@ -96,7 +96,7 @@ static void finishLoop(Maker &maker, Region &loop, Node *result) {
       Node node =
           maker.start(Kind::PutTurn, state.stack->type, state.stack->shape);
       node.operands = {state.stack, state.current};
-      loop.yields.push_back(maker.finish(std::move(node)));
+      loop.yields.push_back(maker.finish(std::move(node), "store"));
     }
   for (size_t i = 0; i < loop.carried.size(); ++i) {
     const Node *carried = loop.carried[i];

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace cleave::dsl {
 
@@ -225,6 +226,20 @@ bool Maker::evaluate(const Scalar &scalar, double &value) {
     return false;
   value *= std::pow(static_cast<double>(shape[0].size), scalar.power);
   return true;
+}
+
+bool Maker::isOfType(double value, Element type) {
+  if (isFloat(type))
+    return true;
+  int bits = type == i64 ? 63 : type == i32 ? 31 : type == i8 ? 7 : 0;
+  double end = std::ldexp(1.0, bits), least = type == i1 ? 0 : -end;
+  bool fits = value == std::floor(value) && value >= least &&
+              (type == i1 ? value <= 1 : value < end);
+  if (fits)
+    return true;
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.9g", value);
+  return error(std::string(text) + " is not a number of type " + nameOf(type));
 }
 
 //===----------------------------------------------------------------------===//

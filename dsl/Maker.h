@@ -63,6 +63,8 @@ public:
   /// The type that values of these types meet in.
   bool promote(const std::vector<Element> &types, Element &result);
   bool evaluate(const Scalar &scalar, double &value);
+  /// Whether a type has the number; floats have all, rounded.
+  bool isOfType(double value, Element type);
 
   Node start(Kind kind, Element type, Shape shape) const;
   /// Appends it to the current region. `name`, if it isn't the op's.

@@ -291,6 +291,8 @@ Tensor pad(const Tensor &x, const Dim &from, const Dim &into, int64_t low,
   dsl::DimSize old, fresh;
   if (!maker || !dsl::takesDim(maker, x.node, from, into, old, fresh))
     return maker.failed();
+  if (!maker.isOfType(value, x.node->type))
+    return maker.failed();
   if (low < 0 || low + old.size > fresh.size) {
     maker.error("pad puts '" + old.name + "' (size " +
                 std::to_string(old.size) + ") behind " + std::to_string(low) +

@@ -96,6 +96,20 @@ struct Pairs {
   }
 };
 
+/// Radians that a pair turns a place, stretched.
+int stretched(BodyBuilder &b, int rate, const RopeStretch &stretch) {
+  double turns = stretch.context / (2 * M_PI); // in the context, per radian
+  double slope = 1 / (stretch.high - stretch.low);
+  int along = b.op(Fn::Mul, rate, b.constant(turns * slope, f32));
+  along = b.op(Fn::Sub, along, b.constant(stretch.low * slope, f32));
+  along = b.op(Fn::Max, along, b.constant(0, f32));
+  along = b.op(Fn::Min, along, b.constant(1, f32));
+  // 1 / factor where it is 0, 1 where it is 1.
+  double slow = 1 / stretch.factor;
+  int speed = b.op(Fn::Mul, along, b.constant(1 - slow, f32));
+  return b.op(Fn::Mul, rate, b.op(Fn::Add, speed, b.constant(slow, f32)));
+}
+
 /// Cosines or signed sines of all places and pairs.
 const Node *angles(Maker &maker, const Shape &shape,
                    const std::string &sequence, const Node *place,
@@ -112,7 +126,10 @@ const Node *angles(Maker &maker, const Shape &shape,
     position = b.op(Fn::Add, position, b.cast(b.argument(0, place->type), i64));
   double rate = -2 * std::log(rope.base) / static_cast<double>(head.size);
   int turn = b.op(Fn::Mul, b.cast(pairs.pair(), f32), b.constant(rate, f32));
-  int angle = b.op(Fn::Mul, b.cast(position, f32), b.op(Fn::Exp, turn));
+  int radians = b.op(Fn::Exp, turn);
+  if (rope.stretch)
+    radians = stretched(b, radians, *rope.stretch);
+  int angle = b.op(Fn::Mul, b.cast(position, f32), radians);
   int value = b.op(fn, angle);
   if (fn == Fn::Sin)
     b.select(pairs.isFirst(), b.op(Fn::Neg, value), value);
@@ -129,6 +146,13 @@ bool checkRope(Maker &maker, const Node *x, const Rope &rope,
   if (size % 2 != 0)
     return maker.error("rope turns pairs, and '" + names[1] +
                        "' has the odd size " + std::to_string(size));
+  if (rope.base <= 0)
+    return maker.error("the base of rope is a positive number");
+  if (const auto &stretch = rope.stretch;
+      stretch && (stretch->factor <= 0 || stretch->context <= 0 ||
+                  stretch->low <= 0 || stretch->high <= stretch->low))
+    return maker.error("the stretch of rope has positive numbers, and its "
+                       "'high' is above its 'low'");
   if (rope.offset && rope.positions)
     return maker.error("rope takes an offset or positions, not both");
   if (rope.offset && !maker.isPosition(rope.offset.node, "the offset"))

@@ -180,6 +180,8 @@ Tensor Scope::iota(const Dim &dim, Element type, Where where) {
 
 Tensor Scope::constant(double value, Element type, Where where) {
   Maker maker("constant", entry, where);
+  if (!maker.isOfType(value, type))
+    return Tensor::failed();
   dsl::BodyBuilder b;
   b.constant(value, type);
   return Tensor(maker.map({}, std::move(b.body), Shape()));

@@ -26,6 +26,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "CI"):
 config.substitutions += [
     ("%python", config.python),
     ("%examples", os.path.join(config.cleave_source_dir, "examples")),
+    ("%lib", os.path.join(config.cleave_build_dir, "lib")),
     ("%docs", os.path.join(config.cleave_source_dir, "docs")),
 ]
 config.available_features.update(config.cleave_features)

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -74,34 +75,41 @@ def part(by, rank, n):
     return (half, slice(None)) if by == "rows" else (slice(None), half)
 
 
-def peer_slice(path, by, rank, n):
+def peer_slice(path, cut, n):
     """safetensors' own way to read a part."""
     with safe_open(path, framework="numpy") as file:
-        return np.ascontiguousarray(file.get_slice("w")[part(by, rank, n)])
+        return file.get_slice("w")[cut]
 
 
-def peer_whole(path, by, rank, n):
+def peer_whole(path, cut, n):
     """Reads the whole file, then cuts."""
-    return np.ascontiguousarray(load_file(path)["w"][part(by, rank, n)])
+    return load_file(path)["w"][cut]
 
 
-def peer_mapped(path, by, rank, n):
+def peer_mapped(path, cut, n):
     """numpy over a mapped file: the best that Python can do."""
     with open(path, "rb") as file:
         start = 8 + int.from_bytes(file.read(8), "little")
-    array = np.memmap(path, np.float32, "r", start, (n, n))
-    return np.array(array[part(by, rank, n)])
+    item = (os.path.getsize(path) - start) // n ** 2
+    array = np.memmap(path, {2: np.float16, 4: np.float32}[item], "r", start,
+                      (n, n))
+    return array[cut]
 
 
 PEERS = {"slice": peer_slice, "whole": peer_whole, "numpy": peer_mapped}
 
 
 def serve_peer(name, path, by, rank, n):
-    """In a process of its own: waits for a line, so that both start at once."""
+    """In a process of its own: waits for a line, so that both start at once. The
+    result is f32, and the other way round where the file has it transposed.
+    """
     print("ready", flush=True)
     sys.stdin.readline()
     start = time.perf_counter()
-    got = PEERS[name](path, by, int(rank), int(n))
+    turned = by == "turned"
+    cut = part("rows" if turned else by, int(rank), int(n))
+    got = PEERS[name](path, cut, int(n))
+    got = np.array(got.T if turned else got, np.float32, order="C")
     seconds = time.perf_counter() - start
     assert got.shape[0] * got.shape[1] * RANKS == int(n) ** 2
     print(seconds, flush=True)
@@ -148,9 +156,10 @@ def measure_ours(program, x, arguments):
 
 
 def prepare(cleave, folder, n):
-    """The files and programs. Returns the cases: name, how it is cut, command.
+    """The files and programs. Returns the cases: a name, our command, and the
+    file and cut of the peers.
     """
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder)
     path = lambda name: os.path.join(folder, name)
     w = np.random.default_rng(0).standard_normal((n, n), np.float32)
     np.save(path("ids.npy"), np.zeros(1, np.int32))
@@ -169,14 +178,18 @@ def prepare(cleave, folder, n):
     packs = path("packs")
     subprocess.check_call([product, "--pack", packs, *weights])
     ids, row = path("ids.npy"), path("row.npy")
-    return [("rows in place", "rows", (rows, ids, weights)),
-            ("rows, f16 to f32", "rows",
-             (rows, ids, ["--weights", path("half.safetensors")])),
-            ("columns", "columns", (columns, ids, weights)),
-            ("columns, stored transposed", "columns", (columns, ids, turned)),
-            ("columns, packed for products", "columns",
-             (product, row, weights)),
-            ("a pack", "columns", (product, row, ["--packed", packs]))]
+    file = path("w.safetensors")
+    return [
+        ("rows in place", (rows, ids, weights), (file, "rows")),
+        ("rows, f16 to f32",
+         (rows, ids, ["--weights", path("half.safetensors")]),
+         (path("half.safetensors"), "rows")),
+        ("columns", (columns, ids, weights), (file, "columns")),
+        ("columns, stored transposed", (columns, ids, turned),
+         (path("t.safetensors"), "turned")),
+        ("columns, packed for products", (product, row, weights),
+         (file, "columns")),
+        ("a pack", (product, row, ["--packed", packs]), (file, "columns"))]
 
 
 def main():
@@ -184,33 +197,40 @@ def main():
         return serve_peer(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cleave", required=True)
-    parser.add_argument("--folder", required=True, help="for files of 1 GB")
+    parser.add_argument("--folder", required=True,
+                        help="for files of 1 GB, which are removed at the end")
     parser.add_argument("--size", type=int, default=8192,
                         help="rows and columns of the weight")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", default="weights.json")
     options = parser.parse_args()
     n = options.size
+    try:
+        measure(options, n)
+    finally:
+        shutil.rmtree(options.folder)
+
+
+def measure(options, n):
     cases = prepare(options.cleave, options.folder, n)
-    path = os.path.join(options.folder, "w.safetensors")
     ours, called, peers = {}, {}, {}
     for _ in range(options.rounds):
-        for name, by, command in cases:
+        for name, command, theirs in cases:
             load, both = measure_ours(*command)
             ours[name] = min(load, ours.get(name, 1e9))
             called[name] = min(both, called.get(name, 1e9))
-        for peer in PEERS:
-            for by in "rows", "columns":
-                peers[peer, by] = min(measure_peer(peer, path, by, n),
-                                      peers.get((peer, by), 1e9))
+            for peer in PEERS:
+                key = (peer, *theirs)
+                peers[key] = min(measure_peer(peer, *theirs, n),
+                                 peers.get(key, 1e9))
     print(f"a weight of {n}x{n} f32 over {RANKS} ranks; ours in milliseconds, "
           "and the peer's time / ours")
     print("| what a rank gets | ours | with the first call | numpy, mapped | "
           "safetensors, sliced | safetensors, whole |")
     print("|---|---|---|---|---|---|")
     table = []
-    for name, by, _ in cases:
-        ratios = {peer: peers[peer, by] / ours[name] for peer in PEERS}
+    for name, _, theirs in cases:
+        ratios = {peer: peers[(peer, *theirs)] / ours[name] for peer in PEERS}
         table.append({"case": name, "seconds": ours[name],
                       "seconds_with_call": called[name], "ratios": ratios})
         print(f"| {name} | {ours[name] * 1e3:.3g} | {called[name] * 1e3:.3g} | "

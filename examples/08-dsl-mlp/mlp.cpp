@@ -6,7 +6,6 @@
 
 using namespace cleave;
 
-// [model]
 const Dim B("batch", 8), D("model", 32), F("ffn", 64);
 
 Tensor mlp(Scope m, Tensor x) {
@@ -27,6 +26,5 @@ Plan plan() {
   p.shard(B, "dp").shard(F, "tp");
   return p;
 }
-// [/model]
 
 int main(int argc, char **argv) { return driver(argc, argv, model(), plan()); }

@@ -4,7 +4,6 @@
 
 using namespace cleave;
 
-// [model]
 const Dim B("batch", 3), S("seq", 6), T("key_seq"), D("model", 32);
 const Dim H("heads", 4), E("head", 8), F("ffn", 64), V("vocab", 50);
 
@@ -45,6 +44,5 @@ Plan plan() {
   p.shard(B, "dp").shard(H, "tp").shard(F, "tp");
   return p;
 }
-// [/model]
 
 int main(int argc, char **argv) { return driver(argc, argv, model(), plan()); }

@@ -19,6 +19,10 @@ struct Layers {
   // [layer]
   Tensor attention(Scope m, Tensor x, Tensor position) const {
     Rope turned{.base = config.ropeTheta, .offset = position};
+    if (const auto &scaling = config.ropeScaling)
+      turned.stretch = {scaling->factor, scaling->lowFrequencyFactor,
+                        scaling->highFrequencyFactor,
+                        double(scaling->originalContext)};
     Tensor q = dot(x, m.weight("wq", {K, G, E, D}, type), D);
     Tensor k = dot(x, m.weight("wk", {K, E, D}, type), D);
     Tensor v = dot(x, m.weight("wv", {K, E, D}, type), D);
@@ -60,7 +64,7 @@ struct Layers {
   /// All but what is special to an entry: hidden values [B, S, D].
   Tensor body(Entry &e, Tensor tokens, Tensor position) const {
     Tensor table = e.weight("embed.weight", {V, D}, type);
-    Tensor x = cast(lookup(table, tokens, V), f32);
+    Tensor x = cast(lookup(table, tokens, V), f32).named("embedded");
     auto turn = [&](Scope m, Tensor y, Tensor p) { return layer(m, y, p); };
     return e.repeat("layer", config.layers, turn, x, position);
   }
@@ -101,6 +105,7 @@ Model llama::makeModel(const Config &config, const Sizes &sizes) {
 }
 
 Plan llama::makePlan(const Config &config, const Cut &cut) {
+  // [plan]
   Plan p(Mesh("ranks", {{"dp", cut.dp}, {"tp", cut.tp}}));
   Dim B("batch"), K("kv"), G("group"), F("ffn"), V("vocab"), S("seq");
   p.shard(B, "dp");
@@ -120,5 +125,6 @@ Plan llama::makePlan(const Config &config, const Cut &cut) {
     p.shard(V, "tp");
   if (cut.sequence)
     p.at("layer*.*_norm").shard(S, "tp");
+  // [/plan]
   return p;
 }

@@ -25,7 +25,7 @@ struct EmitOptions {
   /// Kernels compiled at a time.
   unsigned threads = 2;
   /// Where libcleave_rt.a and libcleave_main.a lie. Empty: `../lib` of this
-  /// program, or where the build put them.
+  /// program, the folder of libcleave.so, or where the build put them.
   std::string runtimeDirectory;
 };
 

@@ -8,6 +8,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <dlfcn.h>
 
 using namespace mlir;
 using namespace cleave;
@@ -99,6 +100,10 @@ static std::string findRuntime(const EmitOptions &options) {
         path::parent_path(fs::getMainExecutable(nullptr, &anchor)));
     path::append(beside, "..", "lib");
     places.push_back(std::string(beside));
+    // Where libcleave.so lies, if this is part of it.
+    Dl_info library;
+    if (dladdr(&anchor, &library) && library.dli_fname)
+      places.push_back(path::parent_path(library.dli_fname).str());
     places.push_back(CLEAVE_RUNTIME_DIRECTORY);
   }
   for (const std::string &place : places)

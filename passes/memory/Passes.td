@@ -18,8 +18,9 @@ def PackWeights : MemoryPass<"cleave-pack-weights"> {
   let description = [{
     A weight that every reader wants in the same packed layout is an argument of
     the packed type, marked `dispatch.packed`; a private function `init` packs
-    it once after loading. Where someone else reads the weight as it is, both
-    forms stay.
+    it once after loading. Readers that want different layouts get a form each,
+    and where someone reads the weight as it is, that form stays too; else the
+    last form takes its place.
   }];
 }
 

@@ -50,6 +50,11 @@ Status MappedFile::open(const std::string &path) {
   return Status();
 }
 
+void MappedFile::release() const {
+  if (bytes)
+    madvise(bytes, size_t(length), MADV_DONTNEED);
+}
+
 //===----------------------------------------------------------------------===//
 // OutputFile
 //===----------------------------------------------------------------------===//

@@ -23,6 +23,10 @@ public:
   const char *data() const { return bytes; }
   int64_t size() const { return length; }
 
+  /// Forgets the pages that were read, which then count as nobody's memory.
+  /// They stay in the page cache, and come back when they are read again.
+  void release() const;
+
 private:
   char *bytes = nullptr;
   int64_t length = 0;

@@ -170,6 +170,11 @@ std::vector<std::string> Safetensors::names() const {
   return result;
 }
 
+void Safetensors::release() const {
+  for (const MappedFile &file : files)
+    file.release();
+}
+
 std::string Safetensors::typeText(const std::string &name) const {
   uint32_t dtype = tensors.at(name).dtype;
   return dtype < kNumDtypes ? dtypeName(dtype) : otherTypes.at(name);

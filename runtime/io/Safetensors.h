@@ -20,6 +20,9 @@ public:
   const GlobalArray *find(const std::string &name) const;
   std::vector<std::string> names() const;
 
+  /// Of all files; see MappedFile::release().
+  void release() const;
+
   /// The type of a tensor that is there, as messages name it.
   std::string typeText(const std::string &name) const;
 

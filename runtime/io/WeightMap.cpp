@@ -123,6 +123,10 @@ static Status checkKeys(const Json &object,
   return Status();
 }
 
+static bool isCount(const Json &value) {
+  return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
+}
+
 /// Names to numbers that are not negative.
 static Status readNumbers(const Json &rule, const char *key,
                           std::map<std::string, int64_t> *numbers) {
@@ -130,7 +134,7 @@ static Status readNumbers(const Json &rule, const char *key,
     return Status();
   bool good = rule[key].is_object();
   for (const auto &[name, number] : rule[key].items()) {
-    good = good && number.is_number_unsigned();
+    good = good && isCount(number);
     if (good)
       (*numbers)[name] = number.get<int64_t>();
   }
@@ -145,9 +149,8 @@ Status WeightMapReader::readRows(const Json &value, WeightMap::Rule *rule) {
   if (!value.contains("rows"))
     return Status();
   const Json &rows = value["rows"];
-  if (!rows.is_array() || rows.size() != 2 || !rows[0].is_number_unsigned() ||
-      !rows[1].is_number_unsigned() ||
-      rows[0].get<int64_t>() > rows[1].get<int64_t>())
+  if (!rows.is_array() || rows.size() != 2 || !isCount(rows[0]) ||
+      !isCount(rows[1]) || rows[0].get<int64_t>() > rows[1].get<int64_t>())
     return invalidArgument("\"rows\" is not [begin, end] of the tensor's first "
                            "dim");
   rule->rows = {rows[0].get<int64_t>(), rows[1].get<int64_t>()};

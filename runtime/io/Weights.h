@@ -31,6 +31,8 @@ public:
 
   /// Of the program's weight of that index.
   const GlobalArray &array(int64_t weight) const { return arrays[weight]; }
+  /// Of all files; see MappedFile::release().
+  void release() const { files.release(); }
   /// What is odd or lossy, but no error: one sentence each.
   const std::vector<std::string> &warnings() const { return notes; }
 

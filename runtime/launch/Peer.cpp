@@ -62,6 +62,8 @@ Status Peer::load(const std::vector<BoundArray> &weights,
       CLEAVE_RETURN_IF_ERROR(
           report(scatter(mesh, index(), weight, rank->resident, "weight")));
   }
+  if (from)
+    from->release();
   CLEAVE_RETURN_IF_ERROR(report(rank->init()));
   files = std::move(from);
   return Status();

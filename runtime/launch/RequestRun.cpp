@@ -77,8 +77,14 @@ Status Request::loadWeight(Rank &rank, int64_t i) {
     used.inPlaceBytes += bytes;
     return Status();
   }
-  return readInto(rank, weight, array, rank.resident + weight.offset,
-                  concat("weight '", weight.storeName, "'"));
+  CLEAVE_RETURN_IF_ERROR(readInto(rank, weight, array,
+                                  rank.resident + weight.offset,
+                                  concat("weight '", weight.storeName, "'")));
+  // A column cut touches all pages of its tensor.
+  constexpr int64_t kWorthReleasing = 1 << 20;
+  if (bytes >= kWorthReleasing)
+    weights.release();
+  return Status();
 }
 
 Status Request::loadResident(Rank &rank) {

@@ -152,6 +152,8 @@ Status World::load(const std::vector<BoundArray> &weights,
         [&, r] { statuses[r] = loadRank(r, weights, mayStay); });
   for (std::thread &reader : readers)
     reader.join();
+  if (from)
+    from->release();
   for (const Status &status : statuses)
     CLEAVE_RETURN_IF_ERROR(status);
   CLEAVE_RETURN_IF_ERROR(command(kInit));

@@ -2,6 +2,8 @@
 // One case for each message; lines count from the beginning of the case.
 #include "test/dsl/Mistakes.h"
 
+#include <cmath>
+
 using namespace cleave;
 
 namespace {
@@ -96,17 +98,41 @@ TEST(DslMistakes, OperandsAreThere) {
 // Element by element
 //===----------------------------------------------------------------------===//
 
+TEST(DslMistakes, NumbersHaveTypes) {
+  expectMistake([](Entry &e) { e.input("i", A, i8) + 128; },
+                "+0: error: 128 is not a number of type i8\n");
+  expectMistake([](Entry &e) { e.input("i", A, i8) * -129; },
+                "+0: error: -129 is not a number of type i8\n");
+  expectMistake([](Entry &e) { n(e) * 1e10; },
+                "+0: error: 1e+10 is not a number of type i32\n");
+  expectMistake([](Entry &e) { select(t(e), n(e), 0.5); },
+                "+0: error: 0.5 is not a number of type i32\n");
+  expectMistake([](Entry &e) { t(e) & 2; },
+                "+0: error: 2 is not a number of type i1\n");
+  expectMistake([](Entry &e) { e.constant(INFINITY, i64); },
+                "+0: error: inf is not a number of type i64\n");
+  expectMistake([](Entry &e) { pad(n(e), A, D, 1, 0.25); },
+                "+0: error: 0.25 is not a number of type i32\n");
+  // These are numbers of their types.
+  expectMistake(
+      [](Entry &e) {
+        Tensor i = max(e.input("i", A, i8) + 127, -128);
+        Tensor j = max(n(e), -2147483648.0) ^ 2147483647;
+        Tensor k = select(t(e) ^ 1, cast(i, i64) + 1e15, cast(j, i64));
+        e.output("k", cast(k, f16) * 1e9);
+      },
+      "");
+}
+
 TEST(DslMistakes, TypesMeet) {
   expectMistake([](Entry &e) { x(e) + n(e); },
                 "+0: error: add mixes f32 and i32; cast one of them\n");
   expectMistake([](Entry &e) { e.input("u", A, bf16) * e.input("v", A, f16); },
                 "+0: error: multiply mixes bf16 and f16; cast one of them\n");
   expectMistake([](Entry &e) { n(e) * 2.5; },
-                "+0: error: 2.5 is not a number of type i32; cast the tensor "
-                "to a float type\n");
+                "+0: error: 2.5 is not a number of type i32\n");
   expectMistake([](Entry &e) { n(e) + rsqrt(D); },
-                "+0: error: 0.353553 is not a number of type i32; cast the "
-                "tensor to a float type\n");
+                "+0: error: 0.353553391 is not a number of type i32\n");
   expectMistake(
       [](Entry &e) { x(e) * size(S); },
       "+1: error: dim 'seq' has no size in entry 'forward'; give it one: "
@@ -363,6 +389,14 @@ TEST(DslMistakes, Parts) {
         rope(x(e), A, C, {.base = 100, .offset = at, .positions = n(e)});
       },
       "+3: error: rope takes an offset or positions, not both\n");
+  expectMistake([](Entry &e) { rope(x(e), A, C, {.base = 0}); },
+                "+0: error: the base of rope is a positive number\n");
+  expectMistake(
+      [](Entry &e) {
+        rope(x(e), A, C, {.stretch = RopeStretch{.low = 4, .high = 4}});
+      },
+      "+2: error: the stretch of rope has positive numbers, and its 'high' is "
+      "above its 'low'\n");
   expectMistake([](Entry &e) { rope(x(e), A, C, {.offset = n(e)}); },
                 "+0: error: the offset of rope is an integer without dims, and "
                 "'n' [a=4] is i32\n");

@@ -127,16 +127,29 @@ TEST(DslParts, Norms) {
 }
 
 /// Element (s, e) of a turned row, where `x` gives the row's elements.
-double turned(int64_t position, int64_t e, int64_t size, bool interleaved,
-              double base, const std::function<double(int64_t)> &x) {
+double turned(
+    int64_t position, int64_t e, int64_t size, bool interleaved, double base,
+    const std::function<double(int64_t)> &x,
+    double (*stretched)(double) = [](double rate) { return rate; }) {
   int64_t pair = interleaved ? e / 2 : e % (size / 2);
   bool isFirst = interleaved ? e % 2 == 0 : e < size / 2;
   int64_t partner = interleaved ? (isFirst ? e + 1 : e - 1)
                                 : (isFirst ? e + size / 2 : e - size / 2);
-  double angle =
-      double(position) * std::pow(base, -2.0 * double(pair) / double(size));
+  double rate = std::pow(base, -2.0 * double(pair) / double(size));
+  double angle = double(position) * stretched(rate);
   return x(e) * std::cos(angle) +
          (isFirst ? -1 : 1) * x(partner) * std::sin(angle);
+}
+
+/// Llama 3's rule in its own words, for a context of 40 places.
+double stretchedTo160(double rate) {
+  double length = 2 * M_PI / rate; // places of one turn
+  if (length < 40 / 4.0)
+    return rate;
+  if (length > 40 / 1.0)
+    return rate / 4;
+  double smooth = (40 / length - 1) / (4 - 1);
+  return (1 - smooth) * rate / 4 + smooth * rate;
 }
 
 TEST(DslParts, Rope) {
@@ -162,6 +175,13 @@ TEST(DslParts, Rope) {
               [&, row](auto &i) {
                 return turned(p.at(i[0], i[1]), i[3], 8, false, 10000, row(i));
               });
+  RopeStretch stretch{.factor = 4, .low = 1, .high = 4, .context = 40};
+  test.expect(
+      "stretched",
+      rope(x, S, E, {.base = 100, .offset = offset, .stretch = stretch}),
+      [&, row](auto &i) {
+        return turned(i[1] + 11, i[3], 8, false, 100, row(i), stretchedTo160);
+      });
   onMeshes(test, [&](Plan &plan) { plan.shard(H, "x").shard(S, "y"); });
 }
 

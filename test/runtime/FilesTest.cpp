@@ -5,8 +5,10 @@
 #include "test/runtime/TestProgram.h"
 #include "test/runtime/TestTensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -199,6 +201,34 @@ TEST(Dtype, BooleansBecomeZeroOrOne) {
   char in[4] = {0, 1, 2, -1}, out[4];
   convert({out, CLEAVE_I1, 1}, {in, CLEAVE_I1, 1}, 4);
   EXPECT_EQ(std::string(out, 4), std::string("\0\1\1\1", 4));
+}
+
+//===----------------------------------------------------------------------===//
+// Mapped files
+//===----------------------------------------------------------------------===//
+
+/// Pages of files that this process has in its tables.
+int64_t sharedPages() {
+  int64_t size = 0, resident = 0, shared = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident >> shared;
+  return shared;
+}
+
+TEST(MappedFile, ReleasedPagesAreNobodysMemory) {
+  constexpr int64_t kPages = 2048;
+  TemporaryFolder folder;
+  std::string path = folder.path("large");
+  writeFile(path, std::string(kPages * 4096, 'x'));
+  MappedFile file;
+  ASSERT_TRUE(file.open(path).ok());
+  auto count = [&] {
+    return std::count(file.data(), file.data() + file.size(), 'x');
+  };
+  EXPECT_EQ(count(), kPages * 4096);
+  int64_t before = sharedPages();
+  file.release();
+  EXPECT_LT(sharedPages(), before - kPages / 2);
+  EXPECT_EQ(count(), kPages * 4096); // they come back
 }
 
 //===----------------------------------------------------------------------===//

@@ -114,12 +114,14 @@ TEST(WeightMap, WrongRules) {
             "weight 'w': \"dims\" is no text");
   EXPECT_EQ(ruleError("{\"from\": \"v\", \"sizes\": {\"a\": 2}}"),
             "weight 'w': \"sizes\" and \"pick\" need \"dims\"");
-  for (const char *sizes : {"1", "{\"a\": -1}", "{\"a\": \"2\"}"})
+  for (const char *sizes :
+       {"1", "{\"a\": -1}", "{\"a\": \"2\"}", "{\"a\": 18446744073709551615}"})
     EXPECT_EQ(ruleError(std::string("{\"from\": \"v\", \"dims\": \"a -> a\", "
                                     "\"sizes\": ") +
                         sizes + "}"),
               "weight 'w': \"sizes\" is no object of names and whole numbers");
-  for (const char *rows : {"3", "[1]", "[2, 1]", "[-1, 1]", "[0, \"1\"]"})
+  for (const char *rows : {"3", "[1]", "[2, 1]", "[-1, 1]", "[0, \"1\"]",
+                           "[18446744073709551615, 3]"})
     EXPECT_EQ(
         ruleError(std::string("{\"from\": \"v\", \"rows\": ") + rows + "}"),
         "weight 'w': \"rows\" is not [begin, end] of the tensor's first "

@@ -277,6 +277,15 @@ Tensor layer_norm(const Tensor &x, const Tensor &gain, const Tensor &bias,
                   const Dims &over, double epsilon = 1e-5,
                   Where where = Where::current());
 
+/// Llama 3's way to longer contexts (Dubey et al. 2024): pairs that turn less
+/// than `low` times in `context` places turn `factor` times slower, those that
+/// turn more than `high` times as before, and between the two goes a line.
+struct RopeStretch {
+  double factor = 8;
+  double low = 1, high = 4;
+  double context = 8192;
+};
+
 struct Rope {
   double base = 10000;
   /// Pairs of neighbours (0, 1), (2, 3) instead of halves (0, n/2), ...
@@ -286,6 +295,7 @@ struct Rope {
   Tensor offset = {};
   /// Or the place of each: integers, with the sequence's dim.
   Tensor positions = {};
+  std::optional<RopeStretch> stretch = {};
 };
 /// Turns pairs along `head` by angles that grow along `sequence`.
 Tensor rope(const Tensor &x, const Dim &sequence, const Dim &head,
