@@ -54,7 +54,8 @@ struct Array {
 struct WeightFiles {
   /// Files, index files of sharded checkpoints, or folders that hold either.
   std::vector<std::string> paths;
-  /// A JSON file that says where each weight is; see docs/howto/load-weights.md.
+  /// A JSON file that says where each weight is; see
+  /// docs/howto/load-weights.md.
   std::string map = "";
   /// A folder of packs, instead of paths.
   std::string packed = "";
