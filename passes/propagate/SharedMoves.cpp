@@ -45,11 +45,12 @@ private:
   };
   Moves find();
   void addWishes(unsigned op);
-  AxisList lostAxes(unsigned op, unsigned except) const;
+  AxisList lostAxes(unsigned op, unsigned value, bool ofResults) const;
   Sharding without(unsigned value, llvm::ArrayRef<AxisRef> lost) const;
   Sharding exchanged(unsigned op, unsigned value,
                      llvm::ArrayRef<AxisRef> lost) const;
   void addWish(unsigned value, Sharding sharding, unsigned reader);
+  void setPriorities(Moves &moves) const;
   bool tryOut(Moves trial);
   void apply(Moves &moves);
   void revert(const Moves &moves);
@@ -82,9 +83,11 @@ bool sameCut(const Sharding &a, const Sharding &b) {
 // Wishes
 //===----------------------------------------------------------------------===//
 
-/// Axes that the op's tensors have, but not while it is computed: those are
-/// moved although the op could as well be computed where they lie.
-AxisList Sharer::lostAxes(unsigned index, unsigned except) const {
+/// Axes that cut the value, and other operands (or results) too, but those not
+/// while the op is computed: they are moved although the op could as well be
+/// computed where they lie.
+AxisList Sharer::lostAxes(unsigned index, unsigned value,
+                          bool ofResults) const {
   const PropagationOp &op = problem.ops[index];
   const FactorChoice &choice = *placement.choices[index];
   AxisList lost;
@@ -95,11 +98,15 @@ AxisList Sharer::lostAxes(unsigned index, unsigned except) const {
         if (!overlaps(at.partial, ref))
           lost.push_back(ref);
   };
-  for (auto [id, at] : llvm::zip_equal(op.operands, choice.operands))
-    if (id != except && !cheap[id])
+  if (ofResults)
+    for (auto [id, at] : llvm::zip_equal(op.results, choice.results))
       add(placement.shardings[id], at);
-  for (auto [id, at] : llvm::zip_equal(op.results, choice.results))
-    add(placement.shardings[id], at);
+  else
+    for (auto [id, at] : llvm::zip_equal(op.operands, choice.operands))
+      if (id != value && !cheap[id])
+        add(placement.shardings[id], at);
+  AxisList own = placement.shardings[value].shardedAxes();
+  llvm::erase_if(lost, [&](AxisRef ref) { return !overlaps(own, ref); });
   return lost;
 }
 
@@ -159,13 +166,32 @@ void Sharer::addWishes(unsigned index) {
         llvm::is_contained(llvm::ArrayRef(op.operands).take_front(position),
                            id))
       continue;
-    AxisList own = lies.shardedAxes(), lost = lostAxes(index, id);
-    llvm::erase_if(lost, [&](AxisRef ref) { return !overlaps(own, ref); });
-    if (lost.empty())
-      continue;
-    addWish(id, exchanged(index, id, lost), index);
-    addWish(id, without(id, lost), index);
+    AxisList lost = lostAxes(index, id, /*ofResults=*/false);
+    if (!lost.empty()) {
+      addWish(id, exchanged(index, id, lost), index);
+      addWish(id, without(id, lost), index);
+    }
+    lost = lostAxes(index, id, /*ofResults=*/true);
+    if (!lost.empty())
+      addWish(id, without(id, lost), index);
   }
+}
+
+/// A moved value speaks when the value itself would have: its dims have the
+/// priorities of what cuts them.
+void Sharer::setPriorities(Moves &moves) const {
+  std::map<unsigned, Sharding *> moved;
+  for (SharedMove &move : moves) {
+    moved[move.value] = &move.sharding;
+    for (auto [dim, own] : llvm::zip_equal(
+             move.sharding.dims, problem.values[move.value].initial.dims))
+      dim.priority = own.priority;
+  }
+  for (const Decision &decision : result.decisions)
+    if (auto it = moved.find(decision.value); it != moved.end()) {
+      auto &priority = it->second->dims[decision.dim].priority;
+      priority = std::max(priority.value_or(0), decision.priority);
+    }
 }
 
 /// For each value the wish of most readers, if they are several.
@@ -187,6 +213,8 @@ Sharer::Moves Sharer::find() {
     move.sharding = most.sharding;
     move.readers = most.readers;
   }
+  if (!moves.empty())
+    setPriorities(moves);
   return moves;
 }
 

@@ -149,6 +149,25 @@ TEST(SharedMoves, TripsCount) {
   EXPECT_TRUE(p.solve().empty());
 }
 
+/// What is left of a cut of priority 1 still waits for all of priority 0; so
+/// does what came from such a cut.
+TEST(SharedMoves, PrioritiesStay) {
+  for (bool direct : {true, false}) {
+    Shared p("a2,b2");
+    unsigned x = p.value({16, 8}, "{b,a}p1{}");
+    if (!direct)
+      x = p.identity(x, Direction::Both);
+    unsigned v = p.value({8, 8}, "{}p1{a}p1"), w = p.value({8, 8}, "{}p1{a}p1");
+    unsigned g = p.add(p.dot(x, v), p.dot(x, w));
+    p.output(p.dot(g, p.value({8, 8}, "{a}p1{}p1")), "{b,a}p1{}p1");
+    std::vector<SharedMove> moves = p.solve();
+    ASSERT_EQ(moves.size(), 1u);
+    EXPECT_EQ(p.show(moves[0].sharding), "{b}{}");
+    EXPECT_EQ(moves[0].sharding.dims[0].priority, 1u);
+    EXPECT_EQ(p.problem.values[moves[0].moved].initial.dims[0].priority, 1u);
+  }
+}
+
 /// What nobody reads moves nothing, and so is no reason.
 TEST(SharedMoves, DeadReadersDoNotCount) {
   Shared p("a2");
